@@ -1,0 +1,121 @@
+// Package cli owns the commands. It is the only place where the parts are
+// joined; what a command does lives in the part, what it prints lives here.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+)
+
+// Exit codes: the one rule of every command.
+const (
+	exitYes = 0 // the answer is yes
+	exitNo  = 1 // the answer is no: a refused claim or verdict, a failed probe
+	exitAsk = 2 // the question could not be asked: usage, configuration, I/O
+)
+
+// Surroundings is all that a command may touch of the process it runs in.
+type Surroundings struct {
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer
+	Getenv func(string) string
+}
+
+// commands is the whole command line. Each command is a struct in a file of its
+// own with a Run(ctx, *process) error method.
+type commands struct {
+	JSON bool `help:"Print JSON on standard output instead of text." name:"json"`
+
+	Version versionCommand `cmd:"" help:"Print version, commit and protocol versions."`
+}
+
+// process is what Run gets: the surroundings and the flags of all commands.
+type process struct {
+	Surroundings
+	JSON bool
+}
+
+// errNo is returned by a command that has printed its answer, which is no.
+var errNo = errors.New("the answer is no")
+
+// Main runs one command and returns the exit code.
+func Main(ctx context.Context, args []string, around Surroundings) int {
+	var root commands
+	parser, err := kong.New(&root,
+		kong.Name("countersign"),
+		kong.Description("A claim counts only when something other than the claimant has checked it."),
+		kong.Writers(around.Out, around.Err),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		return report(around, false, err)
+	}
+	return run(ctx, parser, &root, args, around)
+}
+
+// exited carries kong's wish to end the process (after --help) out of Parse.
+type exited int
+
+func run(ctx context.Context, parser *kong.Kong, root *commands, args []string, around Surroundings) (code int) {
+	defer func() {
+		if left := recover(); left != nil {
+			wish, ok := left.(exited)
+			if !ok {
+				panic(left)
+			}
+			code = int(wish)
+		}
+	}()
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return report(around, root.JSON, fault.New(fault.InvalidArgument, "%v", err).WithHint("See countersign --help."))
+	}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	if err := parsed.Run(&process{Surroundings: around, JSON: root.JSON}); err != nil {
+		return report(around, root.JSON, err)
+	}
+	return exitYes
+}
+
+// report prints why a command failed and returns its exit code. With --json a
+// fault goes to standard output in the shape of a tool error.
+func report(around Surroundings, asJSON bool, err error) int {
+	if errors.Is(err, errNo) {
+		return exitNo
+	}
+	coded, ok := fault.Of(err)
+	if !ok {
+		coded = fault.New(fault.Internal, "%v", err)
+	}
+	if asJSON {
+		_ = json.NewEncoder(around.Out).Encode(coded)
+		return exitCode(coded.Code)
+	}
+	fmt.Fprintf(around.Err, "countersign: %s: %s\n", coded.Code, visible(coded.Message))
+	if coded.Hint != "" {
+		fmt.Fprintf(around.Err, "  %s\n", visible(coded.Hint))
+	}
+	return exitCode(coded.Code)
+}
+
+// exitCode is the one mapping of faults to exit codes.
+func exitCode(code fault.Code) int {
+	switch code {
+	case fault.SelfVerify, fault.WrongState, fault.AlreadySuperseded, fault.IdentityMismatch,
+		fault.IdempotencyConflict, fault.EmptyCriteria, fault.EmptyEvidence, fault.MissingNotes:
+		return exitNo
+	case fault.NotFound, fault.InvalidAgentID, fault.InvalidArgument, fault.TooLarge,
+		fault.Unavailable, fault.Internal:
+		return exitAsk
+	}
+	return exitAsk
+}

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+)
+
+// version is the released version; a build from a module version reports that one.
+const version = "0.1.0"
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(p *process) error {
+	commit := "unknown"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range build.Settings {
+			if setting.Key == "vcs.revision" {
+				commit = setting.Value
+			}
+		}
+	}
+	shape := struct {
+		Version          string   `json:"version"`
+		Commit           string   `json:"commit"`
+		ProtocolVersions []string `json:"protocol_versions"`
+	}{version, commit, []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}}
+	if p.JSON {
+		return json.NewEncoder(p.Out).Encode(shape)
+	}
+	_, err := fmt.Fprintf(p.Out, "countersign %s (commit %s), MCP %v\n", shape.Version, shape.Commit, shape.ProtocolVersions)
+	return err
+}

@@ -1,0 +1,147 @@
+// Package fault owns the one error that crosses an edge of Countersign: a
+// stable code, a message for people and a hint that says what to do next.
+//
+// It knows no transport: a tool error, a problem document and an exit code are
+// each made from a fault at their own edge, by an exhaustive switch on its Code.
+package fault
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// Code is a stable identifier of a fault and part of the public contract. It
+// implements error, so errors.Is(err, fault.NotFound) needs no sentinel list.
+type Code string
+
+// The codes. Those of the reference server keep its spelling.
+const (
+	SelfVerify          Code = "E_SELF_VERIFY"          // the prover tried to give the verdict
+	WrongState          Code = "E_WRONG_STATE"          // the task's status does not permit the operation
+	NotFound            Code = "E_NOT_FOUND"            // no such task
+	EmptyCriteria       Code = "E_EMPTY_CRITERIA"       // no criterion, or a blank one
+	EmptyEvidence       Code = "E_EMPTY_EVIDENCE"       // a claim without evidence
+	MissingNotes        Code = "E_MISSING_NOTES"        // a rejection without notes
+	InvalidAgentID      Code = "E_INVALID_AGENT_ID"     // an agent id of a wrong form
+	IdentityMismatch    Code = "E_IDENTITY_MISMATCH"    // another agent than the connection is locked to
+	InvalidArgument     Code = "E_INVALID_ARGUMENT"     // a missing, unknown or ill-formed argument
+	TooLarge            Code = "E_TOO_LARGE"            // a limit was passed; nothing was stored
+	AlreadySuperseded   Code = "E_ALREADY_SUPERSEDED"   // the rejected task has a successor
+	IdempotencyConflict Code = "E_IDEMPOTENCY_CONFLICT" // the key was used with other content
+	Unavailable         Code = "E_UNAVAILABLE"          // nothing changed; the same call may succeed later
+	Internal            Code = "E_INTERNAL"             // a defect or an unforeseen condition; see the log
+)
+
+// Codes returns every code, in the order in which they are documented.
+func Codes() []Code {
+	return []Code{
+		SelfVerify, WrongState, NotFound, EmptyCriteria, EmptyEvidence, MissingNotes, InvalidAgentID,
+		IdentityMismatch, InvalidArgument, TooLarge, AlreadySuperseded, IdempotencyConflict, Unavailable, Internal,
+	}
+}
+
+// Error makes a code comparable with errors.Is.
+func (c Code) Error() string { return string(c) }
+
+// Names of the details that several faults share.
+const (
+	CurrentStatus = "current_status" // the status a task is in
+	Field         = "field"          // the argument at fault
+	Limit         = "limit"          // the limit that was passed
+	Reference     = "reference"      // where the log tells the cause of an internal fault
+)
+
+// Error is a fault. Details are shown to the caller, so they never hold a
+// secret; the cause is for the log and is never shown.
+type Error struct {
+	Code    Code
+	Message string
+	Hint    string
+	Details map[string]any
+	cause   error
+}
+
+// New returns a fault with a formatted message.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// WithHint returns a copy that says what to do next.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	c := e.clone()
+	c.Hint = fmt.Sprintf(format, args...)
+	return c
+}
+
+// With returns a copy with one more detail. The names code, message and hint
+// are taken.
+func (e *Error) With(name string, value any) *Error {
+	c := e.clone()
+	if c.Details == nil {
+		c.Details = map[string]any{}
+	}
+	c.Details[name] = value
+	return c
+}
+
+// WithCause returns a copy that wraps the error it stems from.
+func (e *Error) WithCause(cause error) *Error {
+	c := e.clone()
+	c.cause = cause
+	return c
+}
+
+func (e *Error) clone() *Error {
+	c := *e
+	c.Details = maps.Clone(e.Details)
+	return &c
+}
+
+// Error gives code and message, and the cause where there is one. It is meant
+// for logs; what a caller is shown is Message and Hint.
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is reports whether target is this fault's code.
+func (e *Error) Is(target error) bool {
+	code, ok := target.(Code)
+	return ok && code == e.Code
+}
+
+// MarshalJSON gives the shape of a tool error: code, message, hint when there
+// is one, and the details beside them.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	shape := map[string]any{"code": e.Code, "message": e.Message}
+	if e.Hint != "" {
+		shape["hint"] = e.Hint
+	}
+	for name, value := range e.Details {
+		if _, taken := shape[name]; !taken {
+			shape[name] = value
+		}
+	}
+	return json.Marshal(shape)
+}
+
+// Of returns the fault that err is or wraps, and whether there is one. Any
+// other error is internal: log it in full under a reference and show Hidden.
+func Of(err error) (*Error, bool) {
+	return errors.AsType[*Error](err)
+}
+
+// Hidden returns what is shown of an error that is no fault: only the reference
+// under which the log tells its cause.
+func Hidden(reference string) *Error {
+	return New(Internal, "the call failed inside Countersign; nothing is known to have changed").
+		WithHint("Look for reference %s in Countersign's log, then try again.", reference).
+		With(Reference, reference)
+}

@@ -1,0 +1,86 @@
+package task
+
+import "context"
+
+// Store keeps tasks and their transitions. The database behind it enforces the
+// invariants; a Store explains each refusal as a fault, and nothing changes
+// when it returns one. It is safe for concurrent use by any number of processes.
+type Store interface {
+	// Create appends transition 1 and the task with its criteria.
+	// When new.Record.Key was used before by the same agent it returns the
+	// transition it made (same content) or fault.IdempotencyConflict.
+	// Faults: IdempotencyConflict, NotFound, WrongState and AlreadySuperseded
+	// (of new.Supersedes), Unavailable.
+	Create(ctx context.Context, created NewTask) (Transition, error)
+	// Claim appends transition 2 if the task is pending.
+	// Faults: IdempotencyConflict, NotFound, WrongState, Unavailable.
+	Claim(ctx context.Context, claimed Record) (Transition, error)
+	// Decide appends transition 3 if the task is claimed by another agent.
+	// Faults: IdempotencyConflict, NotFound, WrongState, SelfVerify, Unavailable.
+	Decide(ctx context.Context, decided Record) (Transition, error)
+	// Replay returns the transition that this agent's key made, if any.
+	// Faults: IdempotencyConflict when it was made with other content, Unavailable.
+	Replay(ctx context.Context, agent AgentID, kind Kind, key IdempotencyKey) (Transition, bool, error)
+	// Task returns a task whole. Faults: NotFound, Unavailable.
+	Task(ctx context.Context, id ID) (Task, error)
+	// List returns up to filter.Limit tasks with ids below filter.Before, newest
+	// first, and whether there are more. Faults: Unavailable.
+	List(ctx context.Context, filter Filter) (tasks []Summary, more bool, err error)
+	// Counts counts the tasks of each status, each up to limit. Faults: Unavailable.
+	Counts(ctx context.Context, limit int) (Counts, error)
+}
+
+// Record is a transition about to be appended. Its number and its statuses
+// follow from its kind (see Transitions). Body is the canonical body that
+// commits to all of it, Digest that body's SHA-256 in lower-case hex.
+type Record struct {
+	TaskID    ID
+	Kind      Kind
+	Agent     AgentID
+	Principal Principal
+	At        Time
+	Text      string // the evidence of a claim, the notes of a verdict
+	Body      string
+	Digest    string
+	Key       *IdempotencyKey
+}
+
+// NewTask is a task about to be created.
+type NewTask struct {
+	Record
+	Title      string
+	Criteria   []string
+	Supersedes ID // empty when it supersedes nothing
+}
+
+// Transition is a transition as it is stored.
+type Transition struct {
+	TaskID    ID
+	Number    int
+	Kind      Kind
+	From      Status // empty at creation
+	To        Status
+	Agent     AgentID
+	Principal Principal
+	At        Time
+	Body      string
+	Digest    string
+}
+
+// IdempotencyKey is a caller's key for one operation and the SHA-256, in hex, of
+// the normalised arguments it was used with. It is scoped by agent and tool.
+type IdempotencyKey struct {
+	Key     string
+	Content string
+}
+
+// Filter is a validated Query: empty fields filter nothing.
+type Filter struct {
+	Status       Status
+	CreatedBy    AgentID
+	ClaimedBy    AgentID
+	VerifiableBy AgentID // claimed, by somebody else
+	Supersedes   ID
+	Before       ID // empty for the first page
+	Limit        int
+}
