@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// painter colours text for a terminal, and leaves it alone elsewhere.
+type painter struct{ on bool }
+
+// painterFor paints when out is a terminal and NO_COLOR (no-color.org) is unset.
+func painterFor(out io.Writer, getenv func(string) string) painter {
+	return painter{on: isTerminal(out) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+}
+
+// isTerminal reports whether out is a terminal that a person may be watching.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+func (p painter) wrap(code, text string) string {
+	if !p.on {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (p painter) bold(text string) string  { return p.wrap("1", text) }
+func (p painter) dim(text string) string   { return p.wrap("2", text) }
+func (p painter) red(text string) string   { return p.wrap("31", text) }
+func (p painter) green(text string) string { return p.wrap("32", text) }
