@@ -16,22 +16,23 @@ import (
 // implements error, so errors.Is(err, fault.NotFound) needs no sentinel list.
 type Code string
 
-// The codes. Those of the reference server keep its spelling.
+// The codes; Meaning says what each stands for. Those of the reference server
+// keep its spelling.
 const (
-	SelfVerify          Code = "E_SELF_VERIFY"          // the prover tried to give the verdict
-	WrongState          Code = "E_WRONG_STATE"          // the task's status does not permit the operation
-	NotFound            Code = "E_NOT_FOUND"            // no such task
-	EmptyCriteria       Code = "E_EMPTY_CRITERIA"       // no criterion, or a blank one
-	EmptyEvidence       Code = "E_EMPTY_EVIDENCE"       // a claim without evidence
-	MissingNotes        Code = "E_MISSING_NOTES"        // a rejection without notes
-	InvalidAgentID      Code = "E_INVALID_AGENT_ID"     // an agent id of a wrong form
-	IdentityMismatch    Code = "E_IDENTITY_MISMATCH"    // another agent than the connection is locked to
-	InvalidArgument     Code = "E_INVALID_ARGUMENT"     // a missing, unknown or ill-formed argument
-	TooLarge            Code = "E_TOO_LARGE"            // a limit was passed; nothing was stored
-	AlreadySuperseded   Code = "E_ALREADY_SUPERSEDED"   // the rejected task has a successor
-	IdempotencyConflict Code = "E_IDEMPOTENCY_CONFLICT" // the key was used with other content
-	Unavailable         Code = "E_UNAVAILABLE"          // nothing changed; the same call may succeed later
-	Internal            Code = "E_INTERNAL"             // a defect or an unforeseen condition; see the log
+	SelfVerify          Code = "E_SELF_VERIFY"
+	WrongState          Code = "E_WRONG_STATE"
+	NotFound            Code = "E_NOT_FOUND"
+	EmptyCriteria       Code = "E_EMPTY_CRITERIA"
+	EmptyEvidence       Code = "E_EMPTY_EVIDENCE"
+	MissingNotes        Code = "E_MISSING_NOTES"
+	InvalidAgentID      Code = "E_INVALID_AGENT_ID"
+	IdentityMismatch    Code = "E_IDENTITY_MISMATCH"
+	InvalidArgument     Code = "E_INVALID_ARGUMENT"
+	TooLarge            Code = "E_TOO_LARGE"
+	AlreadySuperseded   Code = "E_ALREADY_SUPERSEDED"
+	IdempotencyConflict Code = "E_IDEMPOTENCY_CONFLICT"
+	Unavailable         Code = "E_UNAVAILABLE"
+	Internal            Code = "E_INTERNAL"
 )
 
 // Codes returns every code, in the order in which they are documented.
@@ -40,6 +41,41 @@ func Codes() []Code {
 		SelfVerify, WrongState, NotFound, EmptyCriteria, EmptyEvidence, MissingNotes, InvalidAgentID,
 		IdentityMismatch, InvalidArgument, TooLarge, AlreadySuperseded, IdempotencyConflict, Unavailable, Internal,
 	}
+}
+
+// Meaning says in one sentence when a code is given.
+func (c Code) Meaning() string {
+	switch c {
+	case SelfVerify:
+		return "The agent that claimed the task tried to give the verdict."
+	case WrongState:
+		return "The task's status does not permit the operation; `current_status` tells it."
+	case NotFound:
+		return "There is no such task."
+	case EmptyCriteria:
+		return "A task needs at least one acceptance criterion, none blank."
+	case EmptyEvidence:
+		return "A claim needs evidence."
+	case MissingNotes:
+		return "A rejection needs notes."
+	case InvalidAgentID:
+		return "An agent id is not of the form ^[a-z0-9][a-z0-9._-]{0,63}$ after trimming and lower-casing."
+	case IdentityMismatch:
+		return "The call names another agent than the connection is locked to."
+	case InvalidArgument:
+		return "An argument is missing, unknown or ill-formed; `field` names it."
+	case TooLarge:
+		return "A limit was passed; `limit` tells it, and nothing was stored."
+	case AlreadySuperseded:
+		return "The rejected task has a successor; `superseded_by` names it."
+	case IdempotencyConflict:
+		return "The idempotency key was used before with other content."
+	case Unavailable:
+		return "Nothing changed; the same call may succeed later."
+	case Internal:
+		return "A defect or an unforeseen condition; the log tells its cause under `reference`."
+	}
+	return ""
 }
 
 // Error makes a code comparable with errors.Is.
