@@ -1,0 +1,97 @@
+package task
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// uuidLength is the length of a UUID in its usual form; uuid.Parse alone would
+// also take braces, a urn prefix and 32 bare digits.
+const uuidLength = 36
+
+// ParseID returns the id in its normal form, lower case, and whether the text
+// is a UUID at all. A text that is none stands for itself: it names no task.
+func ParseID(text string) (ID, bool) {
+	if len(text) != uuidLength {
+		return ID(text), false
+	}
+	parsed, err := uuid.Parse(text)
+	if err != nil {
+		return ID(text), false
+	}
+	return ID(parsed.String()), true
+}
+
+// NewID makes the id of a task created at the moment now, and its creation
+// time. Both hold the same millisecond; twelve more bits hold the fraction
+// below it (RFC 9562, section 6.2, method 3), so that the ids of one process
+// keep the order of its clock within a millisecond too.
+func NewID(now time.Time) (ID, Time, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", 0, fmt.Errorf("make a task id: %w", err)
+	}
+	at := At(now)
+	for i := range 6 {
+		id[i] = byte(int64(at) >> (40 - 8*i))
+	}
+	fraction := now.Nanosecond() % int(time.Millisecond) * 4096 / int(time.Millisecond)
+	id[6] = 0x70 | byte(fraction>>8)
+	id[7] = byte(fraction)
+	return ID(id.String()), at, nil
+}
+
+// ParseAgentID returns the normal form of an agent id: white space around it
+// cut, A to Z lower-cased. Letters outside ASCII are never folded into it.
+// Fault: InvalidAgentID, naming the argument field.
+func ParseAgentID(field, text string) (AgentID, error) {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" || len(trimmed) > MaxAgentID {
+		return "", InvalidAgentID(field, text)
+	}
+	normal := []byte(trimmed)
+	for i, c := range normal {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			normal[i] = c - 'A' + 'a'
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return "", InvalidAgentID(field, text)
+		}
+	}
+	return AgentID(normal), nil
+}
+
+// cursorVersion begins every cursor, so that a later form can be told apart.
+const cursorVersion = 1
+
+// cursorLength is the length of a cursor: its version and the sixteen bytes of
+// the last id of the page before, in unpadded base64url.
+const cursorLength = (1+16)*8/6 + 1
+
+// encodeCursor makes the cursor of the page after the task last.
+func encodeCursor(last ID) (string, error) {
+	id, err := uuid.Parse(string(last))
+	if err != nil {
+		return "", fmt.Errorf("make a cursor after task %q: %w", last, err)
+	}
+	return base64.RawURLEncoding.EncodeToString(append([]byte{cursorVersion}, id[:]...)), nil
+}
+
+// decodeCursor returns the id that a cursor made by encodeCursor holds, and
+// whether it is one.
+func decodeCursor(cursor string) (ID, bool) {
+	if len(cursor) != cursorLength {
+		return "", false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) != 17 || raw[0] != cursorVersion {
+		return "", false
+	}
+	return ID(uuid.UUID(raw[1:]).String()), true
+}
