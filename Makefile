@@ -1,0 +1,67 @@
+# Everything that is checked, built and measured. CONTRIBUTING.md explains the targets.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+
+TOOL      := go tool -modfile=tools/go.mod
+FUZZTIME  ?= 5s
+SOAK      ?= 20
+TESTFLAGS ?=
+PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
+MAX_BYTES := 25000000
+NODE      := e2e/node/node_modules/.package-lock.json
+
+.PHONY: check test lint vet fuzz soak bench build cross demo fmt needs
+
+# The tests come last, so that what stands at the end is their summary.
+check: needs lint vet cross fuzz test
+
+# What the tests need of the machine: a PostgreSQL server, a C compiler for the
+# race detector, and the npm packages of e2e/node.
+needs: $(NODE)
+	./tools/needs.sh
+
+$(NODE): e2e/node/package.json e2e/node/package-lock.json e2e/node/.npmrc
+	cd e2e/node && npm ci
+	touch $@
+
+test: needs
+	$(TOOL) gotestsum --format pkgname -- -race -shuffle=on -timeout 20m $(TESTFLAGS) ./...
+
+lint:
+	$(TOOL) golangci-lint config verify
+	$(TOOL) golangci-lint fmt --diff
+	$(TOOL) golangci-lint run
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+
+# deadcode exits with 0 whatever it finds. The public kit is not called by the
+# program, so it is left out.
+vet:
+	go vet ./...
+	dead="$$($(TOOL) deadcode -filter '^github.com/countersign-dev/countersign/(cmd|internal)' ./cmd/...)"; \
+	if [[ -n "$$dead" ]]; then echo "$$dead"; echo "deadcode: no command reaches the functions above; remove them"; exit 1; fi
+
+fuzz:
+	./tools/fuzz.sh $(FUZZTIME)
+
+# Longer torture: kill -9, races, models and fuzzing at SOAK times their size.
+soak: needs
+	COUNTERSIGN_SOAK=$(SOAK) $(TOOL) gotestsum --format standard-verbose -- -count=1 -shuffle=on -timeout 6h $(TESTFLAGS) ./...
+	./tools/fuzz.sh 5m
+
+bench:
+	go run ./bench
+
+build:
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/countersign ./cmd/countersign
+
+cross:
+	./tools/cross.sh $(MAX_BYTES) $(PLATFORMS)
+
+demo:
+	go run ./cmd/countersign demo
+
+fmt:
+	$(TOOL) golangci-lint fmt
