@@ -1,0 +1,109 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+)
+
+// methodCall is the method of a tool call.
+const methodCall = "tools/call"
+
+// tool is one tool: what is listed of it and what it calls. Q is the request
+// that its arguments fill, R the result it answers with.
+type tool[Q, R any] struct {
+	name        string
+	title       string
+	description string
+	annotations mcp.ToolAnnotations
+	arguments   []argument[Q]
+	call        func(context.Context, Q) (R, error)
+}
+
+// add puts a tool on a server. It goes by the SDK's low-level way in, because
+// the typed one words refusals in its own way.
+func add[Q, R any](s *Server, server *mcp.Server, t tool[Q, R]) {
+	t.annotations.Title = t.title
+	listed := &mcp.Tool{
+		Name: t.name, Title: t.title, Description: t.description,
+		InputSchema: schemaOf(t.arguments), Annotations: &t.annotations,
+	}
+	server.AddTool(listed, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, cancel := context.WithTimeout(ctx, callLimit)
+		defer cancel()
+		result, err := run(ctx, t, request.Params.Arguments)
+		if err != nil {
+			return failure(s.refusal(ctx, t.name, err)), nil
+		}
+		return success(result)
+	})
+}
+
+// run decodes the arguments and makes the call.
+func run[Q, R any](ctx context.Context, t tool[Q, R], raw json.RawMessage) (result R, err error) {
+	request, err := decode(t.name, t.arguments, raw)
+	if err != nil {
+		return result, err
+	}
+	return t.call(ctx, request)
+}
+
+// refusal returns the fault that an error is shown as.
+func (s *Server) refusal(ctx context.Context, name string, err error) *fault.Error {
+	coded, ok := fault.Of(err)
+	if !ok || coded.Code == fault.Internal {
+		return s.hide(ctx, name, err)
+	}
+	if coded.Code == fault.Unavailable {
+		s.log.WarnContext(ctx, "the database did not answer in time", "tool", name, "error", err)
+	}
+	return coded
+}
+
+// success answers with one object, as text for models and as structured content
+// for programs.
+func success(result any) (*mcp.CallToolResult, error) {
+	data := encode(result)
+	if data == nil {
+		return nil, fmt.Errorf("encode a %T", result)
+	}
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: string(data)}},
+		StructuredContent: data,
+	}, nil
+}
+
+// failure answers with a fault. It has no structured content: clients in the
+// wild validate that even when it is an error, and throw.
+func failure(refused *fault.Error) *mcp.CallToolResult {
+	return &mcp.CallToolResult{
+		IsError: true,
+		Content: []mcp.Content{&mcp.TextContent{Text: string(encode(refused))}},
+	}
+}
+
+// encode returns v as JSON in which <, > and & stand for themselves, also
+// inside what marshals itself: a model reads this text. It is nil for a value
+// that cannot be encoded.
+func encode(v any) json.RawMessage {
+	if coded, ok := v.(*fault.Error); ok {
+		plain := map[string]any{}
+		escaped, err := json.Marshal(coded)
+		if err != nil || json.Unmarshal(escaped, &plain) != nil {
+			return nil
+		}
+		v = plain
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(v) != nil {
+		return nil
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,136 @@
+package mcpserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+// Handler returns the MCP endpoint, which serves every protocol version without
+// sessions. Its calls are made by the anonymous principal.
+//
+// It refuses, with a JSON-RPC error as body where it is itself that refuses: a
+// Host that is no loopback name and a foreign or null Origin with 403, a body
+// over task.MaxRequest bytes with 413, a malformed message with 400, another
+// method than POST with 405, a wrong Accept with 400, another Content-Type than
+// JSON with 415.
+func (s *Server) Handler() http.Handler {
+	server := s.endpoint(anonymous())
+	protocol := mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: task.MaxRequest})
+	origins := http.NewCrossOriginProtection()
+	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusForbidden, notRequest(nil, fmt.Sprintf("Origin %.80q may not call this server", r.Header.Get("Origin"))))
+	}))
+	return s.recovered(onLoopback(origins.Handler(wellFormed(protocol))))
+}
+
+// recovered turns a panic into an answer.
+func (s *Server) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if cause == http.ErrAbortHandler {
+				panic(cause) // how net/http is told to break off
+			}
+			hidden := s.hide(r.Context(), r.Method+" "+r.URL.Path, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			refuse(w, http.StatusInternalServerError, &refused{code: jsonrpc.CodeInternalError, message: hidden.Message, data: hidden})
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// onLoopback refuses a request that names a host other than this machine: a
+// page whose name was rebound to a loopback address sends its own.
+func onLoopback(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !loopback(r.Host) {
+			refuse(w, http.StatusForbidden, notRequest(nil, fmt.Sprintf("Host %.80q is not this server; use localhost or 127.0.0.1", r.Host)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func loopback(hostport string) bool {
+	host := hostport
+	if name, _, err := net.SplitHostPort(hostport); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && address.IsLoopback()
+}
+
+// wellFormed refuses bodies that the SDK would mend, drop in part or answer
+// without a JSON-RPC error.
+func wellFormed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, task.MaxRequest))
+		if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
+			refuse(w, http.StatusRequestEntityTooLarge, tooLong(nil))
+			return
+		}
+		if err != nil {
+			refuse(w, http.StatusBadRequest, notParsed("the body could not be read"))
+			return
+		}
+		if refusal := wellFormedBody(body); refusal != nil {
+			refuse(w, http.StatusBadRequest, refusal)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+func wellFormedBody(body []byte) *refused {
+	messages, batch, refusal := split(body)
+	if refusal != nil {
+		return refusal
+	}
+	seen := map[string]bool{}
+	for _, message := range messages {
+		if refusal := inspect(message, batch); refusal != nil {
+			return refusal
+		}
+		id, method := salvage(message)
+		if id == nil || method == "" {
+			continue
+		}
+		if seen[string(id)] {
+			return notRequest(nil, fmt.Sprintf("id %.80s is given twice", id))
+		}
+		seen[string(id)] = true
+	}
+	return nil
+}
+
+// refuse answers with a JSON-RPC error.
+func refuse(w http.ResponseWriter, status int, refusal *refused) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// A client that has gone cannot be told.
+	_, _ = w.Write(append(refusal.encode(), '\n'))
+}

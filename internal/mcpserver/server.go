@@ -1,0 +1,133 @@
+// Package mcpserver puts the task gate on the wire as five MCP tools, over
+// stdio and over streamable HTTP, for every protocol version.
+//
+// It owns the wire: the schemas, the strict decoding of arguments, the shape of
+// answers and refusals, and the survival of the process in front of hostile
+// input. It knows no rule of the gate and no storage. Its one idea is that the
+// raw bytes are looked at before any decoder can make them prettier, and that
+// whatever goes wrong is answered and never ends the process.
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+// callLimit is the longest that one call may take.
+const callLimit = 30 * time.Second
+
+// instructions tell a model the loop in which it takes part.
+const instructions = `Countersign keeps tasks whose completion is checked by somebody else than the agent that did the work.
+The loop: create_task with criteria that can be checked; do the work; claim_done with evidence; a DIFFERENT agent reads get_task, checks every criterion against the real system and calls verify.
+verified and rejected are final. After a rejection create_task again with supersedes. list_tasks with verifiable_by shows what waits for your verdict.
+A refused call says why in code and message, and what to do next in hint; it changed nothing.`
+
+// Options are what a server is made from.
+type Options struct {
+	Version string       // of Countersign, told to clients
+	Caller  task.Caller  // on whose behalf calls over stdio are made
+	Log     *slog.Logger // nil discards; it must never write to the stdout of a stdio server
+}
+
+// Server serves the task gate over MCP. It is safe for concurrent use.
+type Server struct {
+	operations task.Operations
+	version    string
+	caller     task.Caller
+	log        *slog.Logger
+}
+
+// New returns a server of these operations.
+func New(operations task.Operations, options Options) *Server {
+	log := options.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{operations: operations, version: options.Version, caller: options.Caller, log: log}
+}
+
+// anonymous is the principal of every call over HTTP, where nobody is
+// authenticated yet.
+func anonymous() task.Caller {
+	return task.Caller{Principal: task.Principal{Kind: "anonymous", ID: "http"}}
+}
+
+// endpoint returns the SDK's server with the five tools on behalf of caller.
+//
+// Prompts and resources are declared although there are none: the SDK answers
+// their lists, and a list that is answered has to be declared.
+func (s *Server) endpoint(caller task.Caller) *mcp.Server {
+	server := mcp.NewServer(
+		&mcp.Implementation{Name: "countersign", Title: "Countersign", Version: s.version},
+		&mcp.ServerOptions{
+			Instructions: instructions,
+			Capabilities: &mcp.ServerCapabilities{
+				Tools:     &mcp.ToolCapabilities{},
+				Prompts:   &mcp.PromptCapabilities{},
+				Resources: &mcp.ResourceCapabilities{},
+			},
+		})
+	server.AddReceivingMiddleware(s.guard)
+	s.addTools(server, caller)
+	return server
+}
+
+// guard keeps a panic from ending the process, which the SDK does not, and sees
+// to it that no error leaves without a JSON-RPC code.
+func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				failed := fmt.Errorf("panic in %s: %v\n%s", method, cause, debug.Stack())
+				result, err = s.broken(ctx, method, failed)
+			}
+		}()
+		result, err = next(ctx, method, request)
+		switch {
+		case err == nil:
+			return result, nil
+		case strings.HasPrefix(method, "notifications/"):
+			return nil, err // never answered
+		case hasCode(err):
+			return nil, err
+		case method == "initialize":
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+		}
+		return s.broken(ctx, method, err)
+	}
+}
+
+// broken answers for a defect: a tool error to a tool call, else a protocol error.
+func (s *Server) broken(ctx context.Context, method string, cause error) (mcp.Result, error) {
+	hidden := s.hide(ctx, method, cause)
+	if method == methodCall {
+		return failure(hidden), nil
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: hidden.Message, Data: encode(hidden)}
+}
+
+// hide logs an error that is no fault in full and returns what is shown of it.
+func (s *Server) hide(ctx context.Context, doing string, cause error) *fault.Error {
+	reference := uuid.NewString()
+	s.log.ErrorContext(ctx, "a call failed inside Countersign",
+		"reference", reference, "doing", doing, "error", cause)
+	return fault.Hidden(reference)
+}
+
+// hasCode reports whether an error reaches the wire with a code of its own.
+func hasCode(err error) bool {
+	coded, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && coded.Code != 0
+}
