@@ -1,0 +1,156 @@
+package task_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+func TestList_pagesFromTheNewestWhileTasksAreAdded(t *testing.T) {
+	h := newHouse()
+	var want []task.ID
+	for range 7 {
+		want = append(want, h.pending(t))
+	}
+	slices.Reverse(want)
+	var got []task.ID
+	query := task.Query{Limit: new(3)}
+	for {
+		page, err := h.List(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, listed := range page.Tasks {
+			got = append(got, listed.TaskID)
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		query.Cursor = &page.NextCursor
+		h.pending(t)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+}
+
+func TestList_givesNoCursorAfterAFullLastPage(t *testing.T) {
+	h := newHouse()
+	for range 20 {
+		h.pending(t)
+	}
+	page, err := h.List(t.Context(), task.Query{})
+	if err != nil || len(page.Tasks) != task.DefaultPage || page.NextCursor != "" {
+		t.Errorf("%d tasks, cursor %q, error %v", len(page.Tasks), page.NextCursor, err)
+	}
+}
+
+func TestList_filters(t *testing.T) {
+	h := newHouse()
+	pending, claimed := h.pending(t), h.claimed(t)
+	rejected := h.decided(t, task.Rejected)
+	made, err := h.Create(t.Context(), lockedTo("rev"), task.CreateRequest{
+		Title: "again", AcceptanceCriteria: []string{"y"}, Supersedes: new(string(rejected)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	successor := made.TaskID
+	for name, c := range map[string]struct {
+		query task.Query
+		want  []task.ID
+	}{
+		"nothing":             {task.Query{}, []task.ID{successor, rejected, claimed, pending}},
+		"status":              {task.Query{Status: new("pending")}, []task.ID{successor, pending}},
+		"creator":             {task.Query{CreatedBy: new(" REV ")}, []task.ID{successor}},
+		"claimer":             {task.Query{ClaimedBy: new("dev")}, []task.ID{rejected, claimed}},
+		"verifiable by rev":   {task.Query{VerifiableBy: new("rev")}, []task.ID{claimed}},
+		"verifiable by dev":   {task.Query{VerifiableBy: new("dev")}, nil},
+		"superseding":         {task.Query{Supersedes: new(upperCase(rejected))}, []task.ID{successor}},
+		"superseding nothing": {task.Query{Supersedes: new(unknownID)}, nil},
+		"two together":        {task.Query{Status: new("rejected"), ClaimedBy: new("dev")}, []task.ID{rejected}},
+	} {
+		page, err := h.List(t.Context(), c.query)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got []task.ID
+		for _, listed := range page.Tasks {
+			got = append(got, listed.TaskID)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if want := (task.Counts{Pending: 2, Claimed: 1, Rejected: 1}); page.Counts != want || page.CountsCappedAt != 1000 {
+			t.Errorf("%s: counts %+v capped at %d", name, page.Counts, page.CountsCappedAt)
+		}
+	}
+}
+
+func TestList_hasTheShapeOfTheContract(t *testing.T) {
+	h := newHouse()
+	page, err := h.List(t.Context(), task.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, _ := json.Marshal(page)
+	if want := `{"tasks":[],"counts":{"pending":0,"claimed":0,"verified":0,"rejected":0},"counts_capped_at":1000}`; string(empty) != want {
+		t.Errorf("got %s\nwant %s", empty, want)
+	}
+	id := string(h.claimed(t))
+	page, err = h.List(t.Context(), task.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, _ := json.Marshal(page.Tasks)
+	if want := `[{"task_id":"` + id + `","title":"Add /healthz","status":"claimed","created_by":"dev","created_at":"2026-11-30T12:00:00.001Z",` +
+		`"claimed_by":"dev","updated_at":"2026-11-30T12:00:00.002Z","criteria_count":1}]`; string(one) != want {
+		t.Errorf("got %s\nwant %s", one, want)
+	}
+}
+
+func TestList_refusesBadFilters(t *testing.T) {
+	h := newHouse()
+	for name, c := range map[string]struct {
+		query task.Query
+		code  fault.Code
+		field any
+	}{
+		"limit 0":          {task.Query{Limit: new(0)}, fault.InvalidArgument, "limit"},
+		"limit 101":        {task.Query{Limit: new(101)}, fault.InvalidArgument, "limit"},
+		"limit below 0":    {task.Query{Limit: new(-1)}, fault.InvalidArgument, "limit"},
+		"status":           {task.Query{Status: new("done")}, fault.InvalidArgument, "status"},
+		"empty status":     {task.Query{Status: new("")}, fault.InvalidArgument, "status"},
+		"cursor":           {task.Query{Cursor: new("next")}, fault.InvalidArgument, "cursor"},
+		"empty cursor":     {task.Query{Cursor: new("")}, fault.InvalidArgument, "cursor"},
+		"creator":          {task.Query{CreatedBy: new("a b")}, fault.InvalidAgentID, "created_by"},
+		"claimer":          {task.Query{ClaimedBy: new("")}, fault.InvalidAgentID, "claimed_by"},
+		"verifiable":       {task.Query{VerifiableBy: new("é")}, fault.InvalidAgentID, "verifiable_by"},
+		"superseded":       {task.Query{Supersedes: new("17")}, fault.NotFound, nil},
+		"cursor and agent": {task.Query{CreatedBy: new("a b"), Cursor: new("next")}, fault.InvalidArgument, "cursor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := h.List(t.Context(), c.query)
+			mustDetail(t, mustFault(t, err, c.code), fault.Field, c.field)
+		})
+	}
+	for _, limit := range []int{1, 100} {
+		if _, err := h.List(t.Context(), task.Query{Limit: &limit}); err != nil {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+}
+
+func TestTask_refusesAnIDThatNamesNoTask(t *testing.T) {
+	h := newHouse()
+	for _, id := range []string{"", "17", unknownID, "{" + unknownID + "}"} {
+		_, err := h.Task(t.Context(), id)
+		mustFault(t, err, fault.NotFound)
+	}
+}
