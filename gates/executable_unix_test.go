@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,10 +21,13 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = time.Minute
 
-// script writes a shell script and returns its path.
+// script writes a shell script and returns its path. No process is forked
+// meanwhile: it would inherit the open file, which then cannot be executed.
 func script(t *testing.T, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tool")
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +79,29 @@ func TestExecutable_passesOnlyWhatRunsAsExpected(t *testing.T) {
 				t.Errorf("path = %q", told.Path)
 			}
 		})
+	}
+}
+
+func TestExecutable_runsOnceForManyConcurrentRequests(t *testing.T) {
+	runs := filepath.Join(t.TempDir(), "runs")
+	mux := http.NewServeMux()
+	gates.Mount(mux, gates.Options{
+		CacheFor: patience,
+		Dependencies: []gates.Dependency{
+			gates.Required("tool", gates.Executable{Path: script(t, `echo run >>"$1"`), Args: []string{runs}}),
+		},
+	})
+	var group sync.WaitGroup
+	for range 200 {
+		group.Go(func() {
+			if status := get(mux, "/test").Code; status != http.StatusOK {
+				t.Errorf("/test = %d", status)
+			}
+		})
+	}
+	group.Wait()
+	if got, err := os.ReadFile(runs); string(got) != "run\n" || err != nil {
+		t.Errorf("the tool ran as often as it wrote: %q (%v)", got, err)
 	}
 }
 
