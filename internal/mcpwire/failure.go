@@ -1,0 +1,75 @@
+package mcpwire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// Failure says why an exchange with a server failed. Detail is for people and
+// may quote the server, so it is untrusted text; it never holds a credential.
+type Failure struct {
+	Cause  registry.Cause
+	Detail string
+
+	status int       // the HTTP status, 0 when none came
+	rpc    *rpcError // the JSON-RPC error, nil when it was something else
+	err    error
+}
+
+// Error gives cause and detail.
+func (f *Failure) Error() string { return string(f.Cause) + ": " + f.Detail }
+
+// Unwrap gives the error of the network, where there is one.
+func (f *Failure) Unwrap() error { return f.err }
+
+// explain turns an error of net/http into a failure. The address is left out of
+// the detail on purpose: a query may hold a key.
+func explain(ctx context.Context, err error, seen *trace) *Failure {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	failure := &Failure{err: err}
+	lookup, isLookup := errors.AsType[*net.DNSError](err)
+	wait, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		failure.Cause, failure.Detail = registry.Timeout, "interrupted while "+seen.phase()
+	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isNet && wait.Timeout():
+		failure.Cause, failure.Detail = registry.Timeout, "the time ran out while "+seen.phase()
+	case isLookup:
+		failure.Cause, failure.Detail = registry.DNS, fmt.Sprintf("%s: %s", lookup.Name, lookup.Err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		failure.Cause, failure.Detail = registry.Refused, "connection refused"+seen.by()
+	case seen.shookHandsInVain() || isTLS(err):
+		failure.Cause, failure.Detail = registry.TLS, err.Error()
+	case strings.Contains(err.Error(), "server response headers exceeded"):
+		failure.Cause = registry.TooLarge
+		failure.Detail = fmt.Sprintf("the header is larger than %d bytes", MaxHeaderBytes)
+	default:
+		failure.Cause, failure.Detail = registry.Unreachable, fmt.Sprintf("%v while %s", err, seen.phase())
+	}
+	failure.Detail = registry.Shorten(failure.Detail, registry.MaxDetail)
+	return failure
+}
+
+func isTLS(err error) bool {
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	return certificate || record || strings.HasPrefix(err.Error(), "tls: ")
+}
+
+// excerpt is the beginning of a body, on one line.
+func excerpt(body []byte) string {
+	if len(body) > 4*maxExcerpt {
+		body = body[:4*maxExcerpt]
+	}
+	return registry.Shorten(strings.Join(strings.Fields(string(body)), " "), maxExcerpt)
+}

@@ -1,0 +1,137 @@
+package mcpwire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// Tool is a tool as the server describes it. All but Name is kept as it was
+// sent, nil when absent.
+type Tool struct {
+	Name            string
+	Description     json.RawMessage
+	InputSchema     json.RawMessage
+	OutputSchema    json.RawMessage
+	DestructiveHint json.RawMessage
+}
+
+// Tools returns the distinct tools that have a name, following the pages to the
+// end. Handshake must have succeeded. An error is a *Failure.
+func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
+	tools, err := c.list(ctx)
+	failure, ok := errors.AsType[*Failure](err)
+	if !ok || c.era != registry.Modern || failure.rpc == nil ||
+		failure.rpc.code != unsupportedVersion || len(failure.rpc.supported) == 0 {
+		return tools, err
+	}
+	// Discover was answered as a modern server would, but the list is not.
+	c.settled = false
+	next, err := c.follow(failure.rpc.supported)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.agree(ctx, next); err != nil {
+		return nil, err
+	}
+	return c.list(ctx)
+}
+
+// list follows the pages of tools/list.
+func (c *Client) list(ctx context.Context) ([]Tool, error) {
+	began := time.Now()
+	defer func() { c.report.Timings.ListMs += registry.Milliseconds(time.Since(began)) }()
+	found := catalogue{names: map[string]bool{}}
+	cursors := map[string]bool{}
+	cursor := ""
+	for range MaxPages {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		result, err := c.call(ctx, listTools, params)
+		if err != nil {
+			return nil, err
+		}
+		if cursor, err = c.page(&found, result); err != nil {
+			return nil, err
+		}
+		if cursor == "" {
+			return found.tools, nil
+		}
+		if cursors[cursor] {
+			return nil, c.unusable("tools/list gives a cursor a second time, so its pages never end")
+		}
+		cursors[cursor] = true
+	}
+	return nil, &Failure{Cause: registry.TooLarge, Detail: fmt.Sprintf("the list has more than %d pages", MaxPages)}
+}
+
+// catalogue collects the tools of all pages.
+type catalogue struct {
+	tools []Tool
+	names map[string]bool
+}
+
+// page takes in one result of tools/list and returns the cursor of the next
+// page, empty at the end.
+func (c *Client) page(found *catalogue, result json.RawMessage) (string, error) {
+	var members map[string]json.RawMessage
+	var listed []json.RawMessage
+	if json.Unmarshal(result, &members) != nil || members == nil {
+		return "", c.unusable("the result of tools/list is not a JSON object")
+	}
+	if json.Unmarshal(members["tools"], &listed) != nil || listed == nil {
+		return "", c.unusable("the result of tools/list holds no array tools")
+	}
+	if kind, present := members["resultType"]; present && string(kind) != `"complete"` {
+		return "", c.unusable("the result of tools/list is of the type %s", excerpt(kind))
+	}
+	c.introduce(members)
+	for _, raw := range listed {
+		c.take(found, raw)
+	}
+	if len(found.tools) > MaxTools {
+		return "", &Failure{Cause: registry.TooLarge, Detail: fmt.Sprintf("the list has more than %d tools", MaxTools)}
+	}
+	next, present := members["nextCursor"]
+	if !present || isNull(next) {
+		return "", nil
+	}
+	var cursor string
+	if json.Unmarshal(next, &cursor) != nil {
+		return "", c.unusable("nextCursor is no string")
+	}
+	if cursor == "" {
+		c.warn("tools/list ends with an empty nextCursor instead of none")
+	}
+	return cursor, nil
+}
+
+// take counts a tool if it has a name that no other has.
+func (c *Client) take(found *catalogue, raw json.RawMessage) {
+	var members, annotations map[string]json.RawMessage
+	var name string
+	_ = json.Unmarshal(raw, &members)
+	if json.Unmarshal(members["name"], &name) != nil || name == "" {
+		c.warn("a tool without a name is listed; it does not count")
+		return
+	}
+	if found.names[name] {
+		c.warn("the tool %q is listed more than once", registry.Shorten(name, maxExcerpt))
+		return
+	}
+	found.names[name] = true
+	_ = json.Unmarshal(members["annotations"], &annotations)
+	found.tools = append(found.tools, Tool{
+		Name:            name,
+		Description:     members["description"],
+		InputSchema:     members["inputSchema"],
+		OutputSchema:    members["outputSchema"],
+		DestructiveHint: annotations["destructiveHint"],
+	})
+}

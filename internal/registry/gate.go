@@ -1,0 +1,56 @@
+// Package registry owns what is known about registered components: the gates of
+// an MCP server, the causes for which a gate fails, and the probe result.
+//
+// It is pure: it knows no network, no database and no clock. Its one idea is
+// that a result cannot claim to have passed: Passed is computed from the gates
+// each time it is asked, and a document that says otherwise does not decode.
+package registry
+
+import (
+	"math"
+	"time"
+)
+
+// Gate names one of the three checks of an MCP server, as its JSON key does.
+type Gate string
+
+// The gates, in the order in which they are shown.
+const (
+	Healthz   Gate = "healthz"   // g1: is the process alive?
+	Test      Gate = "test"      // g2: can it do what it exists for?
+	ListTools Gate = "listTools" // g3: does it speak the protocol and serve something?
+)
+
+// Gates returns the three gates in the order in which they are shown.
+func Gates() []Gate { return []Gate{Healthz, Test, ListTools} }
+
+// GateResult is what one gate found. Pass and Fail make one.
+type GateResult struct {
+	OK        bool    `json:"ok"`
+	LatencyMs float64 `json:"latencyMs"` // milliseconds, to the microsecond
+	Detail    string  `json:"detail,omitempty"`
+	Cause     Cause   `json:"cause,omitempty"`
+}
+
+// ToolsResult is what g3 found. ToolCount is the number of distinct tools that
+// have a name.
+type ToolsResult struct {
+	GateResult
+
+	ToolCount int `json:"toolCount"`
+}
+
+// Pass is a gate that held.
+func Pass(latency time.Duration, detail string) GateResult {
+	return GateResult{OK: true, LatencyMs: Milliseconds(latency), Detail: detail}
+}
+
+// Fail is a gate that did not hold, and why.
+func Fail(latency time.Duration, cause Cause, detail string) GateResult {
+	return GateResult{LatencyMs: Milliseconds(latency), Cause: cause, Detail: detail}
+}
+
+// Milliseconds is how durations are written in results: to the microsecond.
+func Milliseconds(d time.Duration) float64 {
+	return math.Round(float64(d)/float64(time.Microsecond)) / 1000
+}
