@@ -34,7 +34,9 @@ type Surroundings struct {
 type commands struct {
 	JSON bool `help:"Print JSON on standard output instead of text." name:"json"`
 
-	Version versionCommand `cmd:"" help:"Print version, commit and protocol versions."`
+	Probe       probeCommand       `cmd:"" help:"Run the three gates of an MCP server once, now."`
+	Healthcheck healthcheckCommand `cmd:"" help:"Ask whether a server is alive (gate healthz), for containers."`
+	Version     versionCommand     `cmd:"" help:"Print version, commit and protocol versions."`
 }
 
 // process is what Run gets: the surroundings and the flags of all commands.

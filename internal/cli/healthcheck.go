@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/probe"
+)
+
+type healthcheckCommand struct {
+	URL     string        `arg:"" optional:"" help:"Base address of the server." default:"http://127.0.0.1:8137"`
+	Timeout time.Duration `help:"Time for the answer." default:"5s"`
+}
+
+// Run asks g1 of a server, for the HEALTHCHECK line of a container.
+func (c *healthcheckCommand) Run(ctx context.Context, p *process) error {
+	settings, err := probeSettings(c.Timeout)
+	if err != nil {
+		return err
+	}
+	server, err := probe.ParseMCPServer(c.URL, "")
+	if err != nil {
+		return err
+	}
+	got := server.Healthz(ctx, settings)
+	if p.JSON {
+		err = json.NewEncoder(p.Out).Encode(got)
+	} else {
+		paint := painterFor(p.Out, p.Getenv)
+		words := oneLine(got.Detail)
+		if got.Cause != "" {
+			words = string(got.Cause) + ": " + words
+		}
+		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n", strings.TrimSpace(lamp(got.OK, paint)), words, got.LatencyMs)
+	}
+	if err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	if !got.OK {
+		return errNo
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+const (
+	namesWidth = 64  // columns for the names of tools in the table
+	textWidth  = 100 // columns of running text
+	firstWidth = 12  // columns of the first column
+)
+
+// probeTable shows a probe result to a person. Everything in it that stems from
+// the server goes through visible.
+func probeTable(result *registry.ProbeResult, only []registry.Gate, paint painter) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(visible(result.Target)), headline(result, paint))
+	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "gate", "lamp", "latency", "detail")))
+	for _, gate := range registry.Gates() {
+		got := result.Gate(gate)
+		fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, gate, lamp(got.OK, paint), got.LatencyMs, gateDetail(result, gate))
+	}
+	if advice := advice(result); len(advice) > 0 {
+		out.WriteString("\n")
+		for _, line := range advice {
+			row(&out, paint, line.gate, line.text)
+		}
+	}
+	out.WriteString("\n")
+	about(&out, result, paint)
+	if len(only) > 0 {
+		fmt.Fprintf(&out, "\n  asked for %s: %s\n", gateNames(only), strings.TrimSpace(lamp(holds(result, only), paint)))
+	}
+	return out.String()
+}
+
+func headline(result *registry.ProbeResult, paint painter) string {
+	if result.Passed() {
+		return paint.green("passed")
+	}
+	var failed []registry.Gate
+	for _, gate := range registry.Gates() {
+		if !result.Gate(gate).OK {
+			failed = append(failed, gate)
+		}
+	}
+	return paint.red("FAILED") + " at " + gateNames(failed)
+}
+
+func gateNames(gates []registry.Gate) string {
+	names := make([]string, len(gates))
+	for i, gate := range gates {
+		names[i] = string(gate)
+	}
+	return strings.Join(names, ", ")
+}
+
+// lamp says it in a word as well as in colour.
+func lamp(ok bool, paint painter) string {
+	if ok {
+		return paint.green("ok") + "    "
+	}
+	return paint.red("FAIL") + "  "
+}
+
+func gateDetail(result *registry.ProbeResult, gate registry.Gate) string {
+	got := result.Gate(gate)
+	words := oneLine(got.Detail)
+	if got.Cause != "" {
+		words = string(got.Cause) + ": " + words
+	}
+	if gate == registry.ListTools && len(result.Tools) > 0 {
+		words += ": " + shortList(result.Tools)
+	}
+	return words
+}
+
+// oneLine keeps text of a server from breaking the table.
+func oneLine(text string) string {
+	return visible(strings.Join(strings.Fields(text), " "))
+}
+
+// shortList gives as many names as fit, and the number of the others.
+func shortList(names []string) string {
+	var shown strings.Builder
+	for i, name := range names {
+		name = oneLine(name)
+		if i > 0 && shown.Len()+len(name) > namesWidth {
+			fmt.Fprintf(&shown, " and %d more", len(names)-i)
+			break
+		}
+		if i > 0 {
+			shown.WriteString(", ")
+		}
+		shown.WriteString(registry.Shorten(name, namesWidth))
+	}
+	return shown.String()
+}
+
+type adviceLine struct{ gate, text string }
+
+// advice says for each failed gate what happened and what to do next.
+func advice(result *registry.ProbeResult) []adviceLine {
+	var lines []adviceLine
+	gates := registry.Gates()
+	if hasNoGates(result) {
+		gates = []registry.Gate{registry.ListTools}
+		text := "This server has no three gates: it answers 404 at /healthz and at /test. " +
+			"Check the address; else give the server those two pages (in Go, the package gates mounts both)."
+		if strings.HasSuffix(result.Target, "/mcp") {
+			text = "This looks like the address of the MCP endpoint itself. Give the address without /mcp at its end."
+		}
+		lines = append(lines, adviceLine{"gates", text})
+	}
+	for _, gate := range gates {
+		if got := result.Gate(gate); !got.OK {
+			entry, _ := got.Cause.Entry()
+			lines = append(lines, adviceLine{string(gate), strings.TrimSpace(entry.Sentence + " " + entry.Hint)})
+		}
+	}
+	return lines
+}
+
+func hasNoGates(result *registry.ProbeResult) bool {
+	for _, got := range []registry.GateResult{result.Healthz, result.Test} {
+		if got.Cause != registry.Status || !strings.HasPrefix(got.Detail, "status 404") {
+			return false
+		}
+	}
+	return true
+}
+
+// about tells what else the probe has seen.
+func about(out *strings.Builder, result *registry.ProbeResult, paint painter) {
+	if result.Era != "" {
+		row(out, paint, "server", serverLine(result))
+	}
+	if len(result.Dependencies) > 0 {
+		row(out, paint, "depends on", dependencyLine(result.Dependencies))
+	}
+	if result.SessionsOpened > 0 {
+		row(out, paint, "sessions", fmt.Sprintf("%d opened, %d closed", result.SessionsOpened, result.SessionsClosed))
+	}
+	for _, warning := range result.Warnings {
+		row(out, paint, "warning", oneLine(warning))
+	}
+	row(out, paint, "probed at", result.ProbedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+}
+
+func serverLine(result *registry.ProbeResult) string {
+	name := strings.TrimSpace(oneLine(result.Server.Name) + " " + oneLine(result.Server.Version))
+	if name == "" {
+		name = "(does not give its name)"
+	}
+	return fmt.Sprintf("%s, MCP %s (%s era, %s)", name, oneLine(result.ProtocolVersion), result.Era, result.Transport)
+}
+
+// dependencyLine names the dependencies that the server calls unusable, and
+// counts the others.
+func dependencyLine(dependencies map[string]json.RawMessage) string {
+	var unusable []string
+	for _, name := range slices.Sorted(maps.Keys(dependencies)) {
+		var entry struct {
+			Executable *bool  `json:"executable"`
+			Detail     string `json:"detail"`
+		}
+		if json.Unmarshal(dependencies[name], &entry) != nil || entry.Executable == nil || *entry.Executable {
+			continue
+		}
+		unusable = append(unusable, strings.TrimSuffix(fmt.Sprintf("%s (%s)", oneLine(name), oneLine(entry.Detail)), " ()"))
+	}
+	if len(unusable) == 0 {
+		return shortList(slices.Sorted(maps.Keys(dependencies)))
+	}
+	return fmt.Sprintf("%d of %d unusable: %s", len(unusable), len(dependencies), strings.Join(unusable, ", "))
+}
+
+// row prints a name and running text beside it, broken at textWidth.
+func row(out *strings.Builder, paint painter, name, text string) {
+	label := paint.dim(fmt.Sprintf("%-*s", firstWidth, name))
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			out.WriteString("  " + label)
+		case column+1+len(word) > textWidth-firstWidth:
+			out.WriteString("\n  " + strings.Repeat(" ", firstWidth))
+			column = 0
+		default:
+			out.WriteString(" ")
+			column++
+		}
+		out.WriteString(word)
+		column += len(word)
+	}
+	out.WriteString("\n")
+}
