@@ -15,7 +15,7 @@ import (
 )
 
 // maxExactInteger is the largest integer that every JSON reader keeps exactly.
-const maxExactInteger = 1 << 53
+const maxExactInteger = 1<<53 - 1
 
 // argument is one argument of a tool: what its schema says and where its value
 // goes. The type of the place decides the type of the value: *string or

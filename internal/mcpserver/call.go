@@ -60,7 +60,7 @@ func (s *Server) refusal(ctx context.Context, name string, err error) *fault.Err
 		return s.hide(ctx, name, err)
 	}
 	if coded.Code == fault.Unavailable {
-		s.log.WarnContext(ctx, "the database did not answer in time", "tool", name, "error", err)
+		s.log.WarnContext(ctx, "the database did not answer in time", "tool", name, "error", err.Error())
 	}
 	return coded
 }

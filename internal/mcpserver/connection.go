@@ -212,15 +212,15 @@ func (c *connection) Write(_ context.Context, message jsonrpc.Message) error {
 // settle forgets a call and returns what is to be sent now: its answer, or that
 // of its whole batch, or nothing yet. The id is free before the answer is sent,
 // since the client may use it again from then on.
-func (c *connection) settle(id jsonrpc.ID, answer []byte) []byte {
+func (c *connection) settle(id jsonrpc.ID, data []byte) []byte {
 	c.pending.Lock()
 	defer c.pending.Unlock()
 	group := c.pending.calls[id]
 	delete(c.pending.calls, id)
 	if group == nil {
-		return answer
+		return data
 	}
-	group.answers = append(group.answers, answer)
+	group.answers = append(group.answers, data)
 	group.open--
 	if group.open > 0 {
 		return nil
@@ -251,5 +251,5 @@ func refuseLong(text []byte) []byte {
 		return tooLong(id).encode()
 	}
 	result := failure(task.TooLarge("request", task.LimitRequest))
-	return encode(map[string]any{"jsonrpc": "2.0", "id": id, "result": result})
+	return encode(answer{Version: "2.0", ID: id, Result: result})
 }

@@ -34,7 +34,7 @@ func fit(whole task.Task, limit int) task.Task {
 	whole.AcceptanceCriteria = slices.Clone(whole.AcceptanceCriteria)
 	clippings := []clipping{{name: "evidence", place: &whole.Evidence}, {name: "notes", place: &whole.Notes}}
 	for i := range whole.AcceptanceCriteria {
-		clippings = append(clippings, clipping{name: fmt.Sprintf("acceptance_criteria[%d]", i), place: &whole.AcceptanceCriteria[i]})
+		clippings = append(clippings, clipping{name: criterionName(i), place: &whole.AcceptanceCriteria[i]})
 	}
 	room := limit - size
 	for i := range clippings {
@@ -101,6 +101,9 @@ func unitLength(escaped []byte) int {
 	}
 	return len(`\n`)
 }
+
+// criterionName names one criterion by its position from 0.
+func criterionName(i int) string { return fmt.Sprintf("acceptance_criteria[%d]", i) }
 
 func namesOf(clippings []clipping) []string {
 	names := make([]string, len(clippings))

@@ -29,15 +29,19 @@ type refused struct {
 
 // encode returns the answer as one line without its end.
 func (r *refused) encode() []byte {
-	problem := map[string]any{"code": r.code, "message": r.message}
+	problem := jsonrpc.Error{Code: r.code, Message: r.message}
 	if r.data != nil {
-		problem["data"] = encode(r.data)
+		problem.Data = encode(r.data)
 	}
-	id := r.id
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	return encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": problem})
+	return encode(answer{Version: "2.0", ID: r.id, Error: &problem})
+}
+
+// answer is a JSON-RPC response that is made here. A nil ID is written as null.
+type answer struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Error   *jsonrpc.Error  `json:"error,omitempty"`
+	Result  any             `json:"result,omitempty"`
 }
 
 func notParsed(why string) *refused {

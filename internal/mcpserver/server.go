@@ -122,7 +122,7 @@ func (s *Server) broken(ctx context.Context, method string, cause error) (mcp.Re
 func (s *Server) hide(ctx context.Context, doing string, cause error) *fault.Error {
 	reference := uuid.NewString()
 	s.log.ErrorContext(ctx, "a call failed inside Countersign",
-		"reference", reference, "doing", doing, "error", cause)
+		"reference", reference, "doing", doing, "error", cause.Error())
 	return fault.Hidden(reference)
 }
 
