@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+)
+
+// maxCalls bounds the MCP calls in flight; their bodies are held in memory.
+const maxCalls = 256
+
+// policy lets a page load its own style sheet and pictures, and nothing else.
+const policy = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// secured tells browsers to trust a response with as little as possible.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// addressed refuses requests that were meant for another server or that a page
+// of another origin sent: a name that was rebound to a loopback address shows in
+// Host, a foreign page in Origin (or in Sec-Fetch-Site, when it may not read).
+func addressed(port uint16, next http.Handler) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(http.HandlerFunc(refuseOrigin))
+	next = crossOrigin.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !ours(r.Host, port) {
+			problem(w, http.StatusForbidden, fault.New(fault.InvalidArgument, "Host %.80q is not this server", r.Host).
+				WithHint("Use localhost:%d or 127.0.0.1:%d. Over a tunnel, keep the port or rewrite Host.", port, port))
+			return
+		}
+		for _, origin := range r.Header.Values("Origin") {
+			if host, found := strings.CutPrefix(origin, "http://"); !found || !ours(host, port) {
+				refuseOrigin(w, r)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func refuseOrigin(w http.ResponseWriter, r *http.Request) {
+	problem(w, http.StatusForbidden,
+		fault.New(fault.InvalidArgument, "Origin %.80q may not call this server", r.Header.Get("Origin")).
+			WithHint("Pages of other sites have no access; clients that are no browser send no Origin."))
+}
+
+// ours reports whether host and port name this server on a loopback address.
+func ours(hostport string, port uint16) bool {
+	host, given, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host, given = strings.Trim(hostport, "[]"), strconv.Itoa(httpPort)
+	}
+	if given != strconv.Itoa(int(port)) {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// httpPort is the port of a Host without one (RFC 9110, section 4.2.1).
+const httpPort = 80
+
+// hurried bounds the time that a body may take. It is no limit of the server,
+// since that would also cut short a handler that has read its body and works.
+func (s *Server) hurried(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		connection := http.NewResponseController(w)
+		if err := connection.SetReadDeadline(time.Now().Add(s.limits.body)); err != nil {
+			s.options.Log.WarnContext(r.Context(), "the time of a body could not be bounded", slog.Any("cause", err))
+			problem(w, http.StatusServiceUnavailable, fault.New(fault.Unavailable, "the connection is not usable"))
+			return
+		}
+		r.Body = &timedBody{ReadCloser: r.Body, ended: func() { _ = connection.SetReadDeadline(time.Time{}) }}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// timedBody calls ended when there is no more to read.
+type timedBody struct {
+	io.ReadCloser
+	ended func()
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.ended()
+	}
+	return n, err
+}
+
+// bounded lets at most limit requests in and refuses the others at once.
+func bounded(limit int, next http.Handler) http.Handler {
+	places := make(chan struct{}, limit)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			problem(w, http.StatusServiceUnavailable,
+				fault.New(fault.Unavailable, "%d calls are being served already", limit).
+					WithHint("Nothing changed. Try again in a second."))
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+)
+
+// maxPath bounds the path in a log line, in bytes.
+const maxPath = 200
+
+// logged writes one line for each request: neither its query nor its headers nor
+// its body, which may hold secrets.
+func (s *Server) logged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		answer := &watched{ResponseWriter: w}
+		defer func() {
+			status := cmp.Or(answer.status, http.StatusOK)
+			s.options.Log.LogAttrs(r.Context(), levelOf(status), "request",
+				slog.String("method", r.Method),
+				slog.String("path", shownPath(r)),
+				slog.Int("status", status),
+				slog.Int64("bytes", answer.bytes),
+				slog.Duration("took", time.Since(began)))
+		}()
+		next.ServeHTTP(answer, r)
+	})
+}
+
+func levelOf(status int) slog.Level {
+	if status >= http.StatusInternalServerError {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+// shownPath is the path percent-encoded, and so without any control character.
+func shownPath(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	if len(path) > maxPath {
+		return path[:maxPath] + "..."
+	}
+	return path
+}
+
+// recovered answers a request whose handler panicked and keeps the server alive.
+func (s *Server) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if cause == http.ErrAbortHandler {
+				panic(cause) // how net/http is told to break off
+			}
+			reference := rand.Text()
+			s.options.Log.ErrorContext(r.Context(), "a handler panicked",
+				slog.String(fault.Reference, reference),
+				slog.String("cause", fmt.Sprint(cause)),
+				slog.String("stack", string(debug.Stack())))
+			if answer, ok := w.(*watched); ok && answer.status != 0 {
+				panic(http.ErrAbortHandler) // the answer has begun; it must not look complete
+			}
+			problem(w, http.StatusInternalServerError, fault.Hidden(reference))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// watched remembers what a client was answered.
+type watched struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader remembers the final status.
+func (a *watched) WriteHeader(status int) {
+	if a.status == 0 && status >= http.StatusOK {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *watched) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	n, err := a.ResponseWriter.Write(p)
+	a.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what was written so far, for answers that are streams of events.
+func (a *watched) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+
+// Unwrap serves http.ResponseController.
+func (a *watched) Unwrap() http.ResponseWriter { return a.ResponseWriter }

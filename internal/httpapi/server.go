@@ -1,0 +1,97 @@
+// Package httpapi owns the routes of the HTTP server and what guards them: whom
+// it answers, how long and how much it reads, what it logs, and how it ends.
+//
+// It knows no task and no database: the MCP endpoint, the pages and the checks
+// of the server's own gates are given to it. Its one idea is that every request
+// passes the same guards before any route sees it.
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/countersign-dev/countersign/gates"
+)
+
+// Limits of a connection.
+const (
+	headerTime     = 5 * time.Second  // for the headers of a request
+	bodyTime       = 15 * time.Second // for its body
+	idleTime       = 2 * time.Minute  // between two requests
+	drainTime      = 10 * time.Second // for the requests in flight when the server ends
+	maxHeaderBytes = 32 << 10
+)
+
+// Options is what the server joins.
+type Options struct {
+	Version      string
+	MCP          http.Handler       // the endpoint at /mcp
+	Pages        http.Handler       // the pages at / and their files below /assets/
+	Dependencies []gates.Dependency // what the server's own /test proves
+	Log          *slog.Logger
+}
+
+// Server is the HTTP server.
+type Server struct {
+	options Options
+	limits  limits
+}
+
+// limits can be shortened by tests.
+type limits struct{ header, body, drain time.Duration }
+
+// New returns a server that Run starts.
+func New(options Options) *Server {
+	return &Server{options: options, limits: limits{header: headerTime, body: bodyTime, drain: drainTime}}
+}
+
+// Run serves the connections of listener, a TCP listener on a loopback address,
+// until ctx is done. It then accepts no more, gives the requests in flight a
+// bounded time to end, breaks off those that do not, and returns nil. It closes
+// the listener.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	address, err := netip.ParseAddrPort(listener.Addr().String())
+	if err != nil || !address.Addr().Unmap().IsLoopback() {
+		return errors.Join(fmt.Errorf("serve on %s: not a loopback address", listener.Addr()), listener.Close())
+	}
+	server := &http.Server{
+		Handler:           s.handler(address.Port()),
+		ReadHeaderTimeout: s.limits.header,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelWarn),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		return s.drain(context.WithoutCancel(ctx), server)
+	})
+	return group.Wait()
+}
+
+// drain ends the server within the drain time.
+func (s *Server) drain(ctx context.Context, server *http.Server) error {
+	s.options.Log.InfoContext(ctx, "draining", slog.Duration("at_most", s.limits.drain))
+	ctx, cancel := context.WithTimeout(ctx, s.limits.drain)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	s.options.Log.WarnContext(ctx, "requests in flight were broken off")
+	return server.Close()
+}

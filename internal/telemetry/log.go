@@ -1,0 +1,46 @@
+// Package telemetry owns how Countersign tells what it does to whoever operates
+// it: structured logs on one writer.
+//
+// It knows no part of the product, and there is no global logger: whoever logs
+// was given a logger. Its one idea is that a log is read by people in a terminal
+// and by machines elsewhere, and is safe for both: what an agent or a client
+// said stands in quoted attributes, never in a message.
+package telemetry
+
+import (
+	"io"
+	"log/slog"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+)
+
+// Format is how a log line is written.
+type Format string
+
+// The formats.
+const (
+	Text Format = "text" // key=value, for people
+	JSON Format = "json" // one object a line, for machines
+)
+
+// NewLogger returns a logger that writes lines of level and above to out, with
+// times in UTC. Faults: InvalidArgument for an unknown format.
+func NewLogger(out io.Writer, format Format, level slog.Level) (*slog.Logger, error) {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: inUTC}
+	switch format {
+	case Text:
+		return slog.New(slog.NewTextHandler(out, options)), nil
+	case JSON:
+		return slog.New(slog.NewJSONHandler(out, options)), nil
+	default:
+		return nil, fault.New(fault.InvalidArgument, "there is no log format %q", string(format)).
+			WithHint("The log formats are %s and %s.", Text, JSON)
+	}
+}
+
+func inUTC(groups []string, attr slog.Attr) slog.Attr {
+	if len(groups) == 0 && attr.Key == slog.TimeKey && attr.Value.Kind() == slog.KindTime {
+		return slog.Time(slog.TimeKey, attr.Value.Time().UTC())
+	}
+	return attr
+}
