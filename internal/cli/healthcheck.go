@@ -30,11 +30,7 @@ func (c *healthcheckCommand) Run(ctx context.Context, p *process) error {
 		err = json.NewEncoder(p.Out).Encode(got)
 	} else {
 		paint := painterFor(p.Out, p.Getenv)
-		words := oneLine(got.Detail)
-		if got.Cause != "" {
-			words = string(got.Cause) + ": " + words
-		}
-		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n", strings.TrimSpace(lamp(got.OK, paint)), words, got.LatencyMs)
+		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n", strings.TrimSpace(lamp(got.OK, paint)), reason(got), got.LatencyMs)
 	}
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)

@@ -26,10 +26,10 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, paint painte
 		got := result.Gate(gate)
 		fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, gate, lamp(got.OK, paint), got.LatencyMs, gateDetail(result, gate))
 	}
-	if advice := advice(result); len(advice) > 0 {
+	if hints := hints(result); len(hints) > 0 {
 		out.WriteString("\n")
-		for _, line := range advice {
-			row(&out, paint, line.gate, line.text)
+		for _, text := range hints {
+			row(&out, paint, "hint", text)
 		}
 	}
 	out.WriteString("\n")
@@ -70,15 +70,20 @@ func lamp(ok bool, paint painter) string {
 }
 
 func gateDetail(result *registry.ProbeResult, gate registry.Gate) string {
-	got := result.Gate(gate)
-	words := oneLine(got.Detail)
-	if got.Cause != "" {
-		words = string(got.Cause) + ": " + words
-	}
+	words := reason(result.Gate(gate))
 	if gate == registry.ListTools && len(result.Tools) > 0 {
 		words += ": " + shortList(result.Tools)
 	}
 	return words
+}
+
+// reason is the detail of a gate, behind the cause if it failed.
+func reason(got registry.GateResult) string {
+	words := oneLine(got.Detail)
+	if got.Cause == "" || strings.HasPrefix(words, string(got.Cause)+" ") {
+		return words
+	}
+	return string(got.Cause) + ": " + words
 }
 
 // oneLine keeps text of a server from breaking the table.
@@ -103,37 +108,41 @@ func shortList(names []string) string {
 	return shown.String()
 }
 
-type adviceLine struct{ gate, text string }
-
-// advice says for each failed gate what happened and what to do next.
-func advice(result *registry.ProbeResult) []adviceLine {
-	var lines []adviceLine
+// hints says of the failed gates what happened and what to do next, and names
+// gates that failed for the same cause together.
+func hints(result *registry.ProbeResult) []string {
+	var lines []string
 	gates := registry.Gates()
 	if hasNoGates(result) {
 		gates = []registry.Gate{registry.ListTools}
-		text := "This server has no three gates: it answers 404 at /healthz and at /test. " +
-			"Check the address; else give the server those two pages (in Go, the package gates mounts both)."
-		if strings.HasSuffix(result.Target, "/mcp") {
-			text = "This looks like the address of the MCP endpoint itself. Give the address without /mcp at its end."
-		}
-		lines = append(lines, adviceLine{"gates", text})
+		lines = append(lines, noGatesHint(result.Target))
 	}
-	for _, gate := range gates {
-		if got := result.Gate(gate); !got.OK {
-			entry, _ := got.Cause.Entry()
-			lines = append(lines, adviceLine{string(gate), strings.TrimSpace(entry.Sentence + " " + entry.Hint)})
+	for _, entry := range registry.Causes() {
+		var failed []registry.Gate
+		for _, gate := range gates {
+			if result.Gate(gate).Cause == entry.Cause {
+				failed = append(failed, gate)
+			}
+		}
+		if len(failed) > 0 {
+			lines = append(lines, gateNames(failed)+": "+entry.Sentence+" "+entry.Hint)
 		}
 	}
 	return lines
 }
 
+// hasNoGates reports whether the server knows neither of the two pages. The
+// detail of g2 may be the text of its 404 page, so only g1 shows the number.
 func hasNoGates(result *registry.ProbeResult) bool {
-	for _, got := range []registry.GateResult{result.Healthz, result.Test} {
-		if got.Cause != registry.Status || !strings.HasPrefix(got.Detail, "status 404") {
-			return false
-		}
+	return strings.HasPrefix(result.Healthz.Detail, "status 404") && result.Test.Cause == registry.Status
+}
+
+func noGatesHint(target string) string {
+	if strings.HasSuffix(target, "/mcp") {
+		return "This looks like the address of the MCP endpoint. Give the address without /mcp at its end."
 	}
-	return true
+	return "healthz, test: This server has no three gates; it does not know these two pages. Check the address, " +
+		"or give the server the pages (in Go, the package gates mounts both)."
 }
 
 // about tells what else the probe has seen.
