@@ -103,7 +103,7 @@ func unknown[Q any](tool, name string, arguments []argument[Q]) error {
 	for i, a := range arguments {
 		names[i] = a.name
 	}
-	return task.InvalidArgument(shortened(name), "is no argument of %s", tool).
+	return task.InvalidArgument(shownName(name), "is no argument of %s", tool).
 		WithHint("%s takes %s.", tool, strings.Join(names, ", "))
 }
 
@@ -132,10 +132,10 @@ func members(tool string, raw json.RawMessage) ([]member, error) {
 		}
 		m := member{name: fmt.Sprint(name)}
 		if err := decoder.Decode(&m.value); err != nil {
-			return nil, task.InvalidArgument(shortened(m.name), "cannot be read as JSON: %v", err)
+			return nil, task.InvalidArgument(shownName(m.name), "cannot be read as JSON: %v", err)
 		}
 		if seen[m.name] {
-			return nil, task.InvalidArgument(shortened(m.name), "is given twice")
+			return nil, task.InvalidArgument(shownName(m.name), "is given twice")
 		}
 		seen[m.name] = true
 		all = append(all, m)
@@ -252,6 +252,14 @@ func escapedUnit(raw []byte, at int) (uint64, bool) {
 	}
 	unit, err := strconv.ParseUint(string(raw[at+2:at+6]), 16, 16)
 	return unit, err == nil
+}
+
+// shownName is a member's name as a refusal gives it: never empty, and bounded.
+func shownName(name string) string {
+	if name == "" {
+		return `""`
+	}
+	return shortened(name)
 }
 
 // maxRepeated is how many bytes of a caller's own text a refusal repeats.

@@ -16,7 +16,7 @@ import (
 func FuzzDecode_takesOnlyWhatItUnderstandsWhole(f *testing.F) {
 	for _, seed := range []string{
 		someTask, `{}`, `null`, `[]`, `{"title":null}`, `{"title":"\ud800"}`, `{"title":"\ud83d\ude00\\u"}`, `{"title":"a","title":"b"}`,
-		`{"title":"t","acceptance_criteria":["a",1]}`, `{"Title":"x"}`, `{"title":"\u0000"}`, `{"title":"t","supersedes":"s","idempotency_key":"k"}`,
+		`{"title":"t","acceptance_criteria":["a",1]}`, `{"Title":"x"}`, `{"":0}`, `{"":0,"":1}`, `{"title":"\u0000"}`, `{"title":"t","supersedes":"s","idempotency_key":"k"}`,
 	} {
 		f.Add(seed)
 	}
@@ -57,8 +57,10 @@ func FuzzServeStdio_answersInJSONAndLivesOn(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	operations := double{
-		create: func(context.Context, task.Caller, task.CreateRequest) (task.Created, error) { return task.Created{}, nil },
-		list:   func(context.Context, task.Query) (task.Page, error) { return task.Page{}, errors.New("no list") },
+		create: func(context.Context, task.Caller, task.CreateRequest) (task.Created, error) {
+			return task.Created{}, nil
+		},
+		list: func(context.Context, task.Query) (task.Page, error) { return task.Page{}, errors.New("no list") },
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		var out bytes.Buffer
