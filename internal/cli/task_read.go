@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+type taskShowCommand struct {
+	Task string `arg:"" help:"The task's id." placeholder:"TASK"`
+}
+
+// Run shows the task. Nothing of it is cut.
+func (c *taskShowCommand) Run(ctx context.Context, p *process, shared *taskCommand) error {
+	if _, err := callerOf(p, shared.Agent); err != nil {
+		return err
+	}
+	return shared.withGate(ctx, p, func(gate *task.Gate) error {
+		shown, err := gate.Task(ctx, c.Task)
+		if err != nil {
+			return err
+		}
+		if p.JSON {
+			return printJSON(p.Out, shown)
+		}
+		_, err = fmt.Fprint(p.Out, wholeTask(painterFor(p.Out, p.Getenv), shown))
+		return err
+	})
+}
+
+// wholeTask lays a task out: title, status, history, lineage, then the texts.
+func wholeTask(paint painter, t task.Task) string {
+	var page strings.Builder
+	fmt.Fprintf(&page, "%s\n", paint.bold(oneLine(t.Title)))
+	fmt.Fprintf(&page, "task %s is %s\n\n", t.TaskID, painted(paint, t.Status, 0))
+	for _, change := range t.History {
+		fmt.Fprintf(&page, "  %s  %-8s  by %s\n", shownTime(change.At), change.Kind, change.Agent)
+	}
+	if t.Supersedes != "" {
+		fmt.Fprintf(&page, "\n  supersedes %s\n", t.Supersedes)
+	}
+	if t.SupersededBy != "" {
+		fmt.Fprintf(&page, "\n  superseded by %s\n", t.SupersededBy)
+	}
+	fmt.Fprintf(&page, "\n%s\n", paint.bold("Acceptance criteria"))
+	for i, criterion := range t.AcceptanceCriteria {
+		number := fmt.Sprintf("%4d. ", i+1)
+		fmt.Fprintf(&page, "%s%s\n", number, strings.TrimPrefix(indented(criterion, "      "), "      "))
+	}
+	for _, part := range []struct{ name, text string }{{"Evidence", t.Evidence}, {"Notes", t.Notes}} {
+		if part.text != "" {
+			fmt.Fprintf(&page, "\n%s\n%s\n", paint.bold(part.name), indented(part.text, "  "))
+		}
+	}
+	return page.String()
+}
+
+type taskListCommand struct {
+	Status       *string `help:"Only tasks of this status: pending, claimed, verified or rejected." placeholder:"STATUS"`
+	CreatedBy    *string `help:"Only tasks that this agent created." placeholder:"ID"`
+	ClaimedBy    *string `help:"Only tasks that this agent claimed." placeholder:"ID"`
+	VerifiableBy *string `help:"Only claimed tasks on which this agent may give the verdict." placeholder:"ID"`
+	Supersedes   *string `help:"Only the task that supersedes this one." placeholder:"TASK"`
+	Limit        *int    `help:"At most this many, from 1 to 100; 20 if not given." placeholder:"N"`
+	Cursor       *string `help:"Go on after the page whose next_cursor this is." placeholder:"CURSOR"`
+}
+
+// Run lists a page of tasks.
+func (c *taskListCommand) Run(ctx context.Context, p *process, shared *taskCommand) error {
+	if _, err := callerOf(p, shared.Agent); err != nil {
+		return err
+	}
+	return shared.withGate(ctx, p, func(gate *task.Gate) error {
+		page, err := gate.List(ctx, task.Query{
+			Status:       c.Status,
+			CreatedBy:    c.CreatedBy,
+			ClaimedBy:    c.ClaimedBy,
+			VerifiableBy: c.VerifiableBy,
+			Supersedes:   c.Supersedes,
+			Limit:        c.Limit,
+			Cursor:       c.Cursor,
+		})
+		if err != nil {
+			return err
+		}
+		if p.JSON {
+			return printJSON(p.Out, page)
+		}
+		_, err = fmt.Fprint(p.Out, pageOfTasks(painterFor(p.Out, p.Getenv), page))
+		return err
+	})
+}
+
+// maxListedTitle is how many characters of a title a list shows; task show
+// gives the whole.
+const maxListedTitle = 80
+
+// pageOfTasks lays a list out: one line a task, the title last because only its
+// width is not known; then how many tasks there are.
+func pageOfTasks(paint painter, page task.Page) string {
+	var table strings.Builder
+	agents := len("CREATED BY")
+	for _, listed := range page.Tasks {
+		agents = max(agents, len(listed.CreatedBy), len(listed.ClaimedBy))
+	}
+	if len(page.Tasks) > 0 {
+		head := fmt.Sprintf("%-8s  %-36s  %-23s  %-*s  %-*s  %s", "STATUS", "TASK", "UPDATED", agents, "CREATED BY", agents, "CLAIMED BY", "TITLE")
+		fmt.Fprintf(&table, "%s\n", paint.dim(head))
+	}
+	for _, listed := range page.Tasks {
+		claimedBy := listed.ClaimedBy
+		if claimedBy == "" {
+			claimedBy = "-"
+		}
+		fmt.Fprintf(&table, "%s  %s  %s  %-*s  %-*s  %s\n", painted(paint, listed.Status, 8), listed.TaskID,
+			shownTime(listed.UpdatedAt), agents, listed.CreatedBy, agents, claimedBy, oneLine(shortened(listed.Title)))
+	}
+	if page.NextCursor != "" {
+		fmt.Fprintf(&table, "%s\n", paint.dim("There are more: give --cursor "+page.NextCursor))
+	}
+	counted := func(n int) string {
+		if n >= page.CountsCappedAt {
+			return fmt.Sprintf("%d or more", n)
+		}
+		return fmt.Sprint(n)
+	}
+	fmt.Fprintf(&table, "All tasks: %s pending, %s claimed, %s verified, %s rejected\n", counted(page.Counts.Pending),
+		counted(page.Counts.Claimed), counted(page.Counts.Verified), counted(page.Counts.Rejected))
+	return table.String()
+}
+
+func shortened(title string) string {
+	if utf8.RuneCountInString(title) <= maxListedTitle {
+		return title
+	}
+	return string([]rune(title)[:maxListedTitle-1]) + "…"
+}
