@@ -14,6 +14,7 @@ var (
 	heading    = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	unsluggy   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
+	command    = regexp.MustCompile(`^(\$|countersign|go|make|npm|npx|curl|docker) `)
 	makeUse    = regexp.MustCompile("(?m)(?:^|`|\\$ )make ([a-z-]+)")
 )
 
@@ -85,7 +86,7 @@ func checkFences(name, text string) []string {
 			if !slices.Contains(languages, language) {
 				problems = append(problems, fmt.Sprintf("%s has a block in %q; commands stand in console blocks, which a test runs", name, language))
 			}
-		case inside && language != "console" && strings.HasPrefix(line, "$ "):
+		case inside && (language == "" || language == "text") && command.MatchString(line):
 			problems = append(problems, fmt.Sprintf("%s shows the command %q outside a console block, where no test runs it", name, line))
 		}
 	}
@@ -140,7 +141,7 @@ func TestDocuments_linksCommandsAndPlaces(t *testing.T) {
 
 func TestDocuments_plantedViolationsAreFound(t *testing.T) {
 	text := "# One word\n[a](b.md) [c](#one-word) [d](#two) [e](https://example.org)\n" +
-		"```sh\nmake nothing\n```\n```text\n$ countersign version\n```\n`make check`\n```console\n"
+		"```sh\nmake nothing\n```\n```text\ncountersign version\n```\n`make check`\n```console\n"
 	tr := tree{texts: map[string]string{"docs/a.md": text}, dirs: map[string]bool{}}
 	got := slices.Concat(checkLinks(tr, "docs/a.md"), checkFences("docs/a.md", text),
 		checkTargets("docs/a.md", text, "check: test\n"), checkPlaces("x", "see /work"+"/main"))
@@ -148,7 +149,7 @@ func TestDocuments_plantedViolationsAreFound(t *testing.T) {
 		"docs/a.md links to b.md, which does not exist",
 		"docs/a.md links to #two, which has no such heading",
 		`docs/a.md has a block in "sh"; commands stand in console blocks, which a test runs`,
-		`docs/a.md shows the command "$ countersign version" outside a console block, where no test runs it`,
+		`docs/a.md shows the command "countersign version" outside a console block, where no test runs it`,
 		"docs/a.md has a block that does not end",
 		"docs/a.md names make nothing, which the Makefile has not",
 		`x holds "/work` + `/", which belongs to one machine`,
