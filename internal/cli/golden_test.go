@@ -73,7 +73,7 @@ func (s *shell) golden(t *testing.T, name string) {
 		}
 		return "2026-11-30T12:00:00.000Z"
 	})
-	got = cursorForm.ReplaceAllString(got, "AQ_a_cursor_of_this_list")
+	got = cursorForm.ReplaceAllString(got, "AQ_cursor_of_this_list_")
 	file := filepath.Join("testdata", name)
 	if *updateGolden {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

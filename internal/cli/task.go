@@ -60,7 +60,7 @@ func forShell(err error, asJSON bool) error {
 	if !ok || asJSON {
 		return err
 	}
-	var pairs []string
+	pairs := []string{"Call get_task on ", "Run countersign task show "}
 	for _, each := range []struct{ tool, command string }{
 		{"create_task", "countersign task create"},
 		{"claim_done", "countersign task claim"},

@@ -102,6 +102,9 @@ const maxListedTitle = 80
 // width is not known; then how many tasks there are.
 func pageOfTasks(paint painter, page task.Page) string {
 	var table strings.Builder
+	if len(page.Tasks) == 0 {
+		table.WriteString("No task to list.\n")
+	}
 	agents := len("CREATED BY")
 	for _, listed := range page.Tasks {
 		agents = max(agents, len(listed.CreatedBy), len(listed.ClaimedBy))
