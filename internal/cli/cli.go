@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -34,6 +35,8 @@ type Surroundings struct {
 type commands struct {
 	JSON bool `help:"Print JSON on standard output instead of text." name:"json"`
 
+	MCP         mcpCommand         `cmd:"" help:"Serve the task gate to one MCP client over stdio." name:"mcp"`
+	Task        taskCommand        `cmd:"" help:"Create tasks, claim them done, give verdicts, show and list them."`
 	Probe       probeCommand       `cmd:"" help:"Run the three gates of an MCP server once, now."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask whether a server is alive (gate healthz), for containers."`
 	Version     versionCommand     `cmd:"" help:"Print version, commit and protocol versions."`
@@ -57,6 +60,7 @@ func Main(ctx context.Context, args []string, around Surroundings) int {
 		kong.Writers(around.Out, around.Err),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.WithHyphenPrefixedParameters(true),
 	)
 	if err != nil {
 		return report(around, false, err)
@@ -79,7 +83,9 @@ func run(ctx context.Context, parser *kong.Kong, root *commands, args []string, 
 	}()
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return report(around, root.JSON, fault.New(fault.InvalidArgument, "%v", err).WithHint("See countersign --help."))
+		// A command line that cannot be read leaves root unset.
+		asJSON := slices.Contains(args, "--json")
+		return report(around, asJSON, fault.New(fault.InvalidArgument, "%v", err).WithHint("See countersign --help."))
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(&process{Surroundings: around, JSON: root.JSON}); err != nil {
