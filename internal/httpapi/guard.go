@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -99,7 +100,8 @@ func (s *Server) hurried(next http.Handler) http.Handler {
 	})
 }
 
-// timedBody calls ended when there is no more to read.
+// timedBody calls ended when it was read to its end. After any other error the
+// time stays bounded, since the server still reads what is left.
 type timedBody struct {
 	io.ReadCloser
 	ended func()
@@ -107,7 +109,7 @@ type timedBody struct {
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		b.ended()
 	}
 	return n, err

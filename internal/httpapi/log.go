@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,11 +21,11 @@ const maxPath = 200
 // its body, which may hold secrets.
 func (s *Server) logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
+		ctx, began := r.Context(), time.Now()
 		answer := &watched{ResponseWriter: w}
 		defer func() {
 			status := cmp.Or(answer.status, http.StatusOK)
-			s.options.Log.LogAttrs(r.Context(), levelOf(status), "request",
+			s.options.Log.LogAttrs(ctx, levelOf(status), "request",
 				slog.String("method", r.Method),
 				slog.String("path", shownPath(r)),
 				slog.Int("status", status),
@@ -53,26 +55,29 @@ func shownPath(r *http.Request) string {
 // recovered answers a request whose handler panicked and keeps the server alive.
 func (s *Server) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
 		defer func() {
-			cause := recover()
-			if cause == nil {
-				return
+			if cause := recover(); cause != nil {
+				s.answerPanic(ctx, w, cause)
 			}
-			if cause == http.ErrAbortHandler {
-				panic(cause) // how net/http is told to break off
-			}
-			reference := rand.Text()
-			s.options.Log.ErrorContext(r.Context(), "a handler panicked",
-				slog.String(fault.Reference, reference),
-				slog.String("cause", fmt.Sprint(cause)),
-				slog.String("stack", string(debug.Stack())))
-			if answer, ok := w.(*watched); ok && answer.status != 0 {
-				panic(http.ErrAbortHandler) // the answer has begun; it must not look complete
-			}
-			problem(w, http.StatusInternalServerError, fault.Hidden(reference))
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+func (s *Server) answerPanic(ctx context.Context, w http.ResponseWriter, cause any) {
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(http.ErrAbortHandler) // how net/http is told to break off
+	}
+	reference := rand.Text()
+	s.options.Log.ErrorContext(ctx, "a handler panicked",
+		slog.String(fault.Reference, reference),
+		slog.String("cause", fmt.Sprint(cause)),
+		slog.String("stack", string(debug.Stack())))
+	if answer, ok := w.(*watched); ok && answer.status != 0 {
+		panic(http.ErrAbortHandler) // the answer has begun; it must not look complete
+	}
+	problem(w, http.StatusInternalServerError, fault.Hidden(reference))
 }
 
 // watched remembers what a client was answered.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/countersign-dev/countersign/gates"
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -12,6 +13,13 @@ const (
 	PathMCP     = "/mcp"
 	PathHealthz = "/healthz"
 	PathTest    = "/test"
+)
+
+// The server's own /test answers well within the ten seconds that a probe gives
+// it, and is nearly as fresh as the question, since its check is cheap.
+const (
+	testAge  = time.Second
+	testTime = 5 * time.Second
 )
 
 // routes is every route of the server but its gates, which are mounted by the
@@ -35,13 +43,12 @@ func (s *Server) handler(port uint16) http.Handler {
 		Service:      "countersign",
 		Version:      s.options.Version,
 		Dependencies: s.options.Dependencies,
+		CacheFor:     testAge,
+		Timeout:      testTime,
 	})
-	var guarded http.Handler = explained(mux)
-	guarded = s.hurried(guarded)
-	guarded = addressed(port, guarded)
-	guarded = secured(guarded)
-	guarded = s.recovered(guarded)
-	return s.logged(guarded)
+	guarded := s.hurried(explained(mux))
+	guarded = secured(addressed(port, guarded))
+	return s.logged(s.recovered(guarded))
 }
 
 // explained answers what no route takes with a problem.

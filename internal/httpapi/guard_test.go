@@ -1,0 +1,167 @@
+package httpapi
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestGuards_answerOnlyWhoMeansThisServer(t *testing.T) {
+	run := start(t, plain())
+	_, port, err := net.SplitHostPort(run.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name   string
+		header http.Header
+		status int
+	}{
+		{"address", http.Header{"Host": {"127.0.0.1:" + port}}, 200},
+		{"other loopback address", http.Header{"Host": {"127.1.2.3:" + port}}, 200},
+		{"name", http.Header{"Host": {"LocalHost:" + port}}, 200},
+		{"IPv6", http.Header{"Host": {"[::1]:" + port}}, 200},
+		{"foreign name", http.Header{"Host": {"evil.example.com:" + port}}, 403},
+		{"name that only begins well", http.Header{"Host": {"localhost.evil.example.com:" + port}}, 403},
+		{"foreign address", http.Header{"Host": {"192.0.2.1:" + port}}, 403},
+		{"all interfaces", http.Header{"Host": {"0.0.0.0:" + port}}, 403},
+		{"other port", http.Header{"Host": {"127.0.0.1:1"}}, 403},
+		{"no port", http.Header{"Host": {"localhost"}}, 403},
+		{"port with a name", http.Header{"Host": {"localhost:http"}}, 403},
+		{"own origin", http.Header{"Origin": {"http://localhost:" + port}, "Host": {"localhost:" + port}}, 200},
+		{"foreign origin", http.Header{"Origin": {"http://evil.example.com"}}, 403},
+		{"null origin", http.Header{"Origin": {"null"}}, 403},
+		{"empty origin", http.Header{"Origin": {""}}, 403},
+		{"origin of another port", http.Header{"Origin": {"http://127.0.0.1:1"}}, 403},
+		{"origin of another scheme", http.Header{"Origin": {"https://127.0.0.1:" + port}}, 403},
+		{"own origin and a foreign one", http.Header{"Origin": {run.url, "http://evil.example.com"}}, 403},
+		{"foreign origin that claims to be typed", http.Header{"Origin": {"http://evil.example.com"}, "Sec-Fetch-Site": {"none"}}, 403},
+		{"cross-site without an origin", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if answer, body := run.do(t, http.MethodPost, "/mcp", c.header, "{}"); answer.StatusCode != c.status {
+				t.Errorf("POST /mcp = %d %s, want %d", answer.StatusCode, body, c.status)
+			}
+		})
+	}
+	header := http.Header{"Origin": {"http://evil.example.com"}}
+	if answer, _ := run.do(t, http.MethodGet, "/test", header, ""); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("GET /test from a foreign page = %d", answer.StatusCode)
+	}
+}
+
+func TestGuards_tellBrowsersToTrustNothing(t *testing.T) {
+	run := start(t, plain())
+	for _, path := range []string{"/", "/mcp", "/healthz", "/test", "/nothing"} {
+		answer, _ := run.do(t, http.MethodGet, path, nil, "")
+		for name, want := range map[string]string{
+			"Content-Security-Policy":      policy,
+			"Referrer-Policy":              "no-referrer",
+			"X-Content-Type-Options":       "nosniff",
+			"Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got := answer.Header.Get(name); got != want {
+				t.Errorf("GET %s: %s = %q, want %q", path, name, got, want)
+			}
+		}
+	}
+}
+
+func TestGuards_endSlowHeaders(t *testing.T) {
+	server := plain()
+	server.limits.header = short
+	connection := dial(t, start(t, server))
+	if _, err := io.WriteString(connection, "GET /healthz HTTP/1.1\r\nHost: "); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(connection); err != nil || strings.Contains(string(text), "200 OK") {
+		t.Errorf("after headers that do not end came %q (%v), want the end of the connection", text, err)
+	}
+}
+
+func TestGuards_endASlowBody(t *testing.T) {
+	server := plain()
+	server.limits.body = short
+	run := start(t, server)
+	connection := dial(t, run)
+	if _, err := io.WriteString(connection, "POST /mcp HTTP/1.1\r\nHost: "+run.host+"\r\nContent-Length: 10\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusBadRequest || !answer.Close {
+		t.Errorf("a body that does not end = %d, connection closed %v", answer.StatusCode, answer.Close)
+	}
+}
+
+func TestGuards_leaveAHandlerThatWorksAlone(t *testing.T) {
+	server := plain()
+	server.limits.body = short
+	server.options.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-time.After(5 * short):
+		case <-r.Context().Done():
+			w.WriteHeader(http.StatusRequestTimeout)
+		}
+	})
+	if answer, _ := start(t, server).do(t, http.MethodPost, "/mcp", nil, "{}"); answer.StatusCode != http.StatusOK {
+		t.Errorf("a call that takes longer than its body may = %d", answer.StatusCode)
+	}
+}
+
+func TestGuards_boundHeaders(t *testing.T) {
+	header := http.Header{"X-Long": {strings.Repeat("x", 2*maxHeaderBytes)}}
+	if answer, _ := start(t, plain()).do(t, http.MethodGet, "/healthz", header, ""); answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("headers of %d bytes = %d", 2*maxHeaderBytes, answer.StatusCode)
+	}
+}
+
+func TestGuards_refuseCallsBeyondTheBound(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	handler := bounded(1, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-release
+	}))
+	ask := func() int {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/mcp", nil))
+		return answer.Code
+	}
+	first := make(chan int)
+	go func() { first <- ask() }()
+	<-entered
+	if status := ask(); status != http.StatusServiceUnavailable {
+		t.Errorf("the call beyond the bound = %d", status)
+	}
+	close(release)
+	if status := <-first; status != http.StatusOK {
+		t.Errorf("the call within the bound = %d", status)
+	}
+	go func() { <-entered }()
+	if status := ask(); status != http.StatusOK {
+		t.Errorf("a call when there is room again = %d", status)
+	}
+}
+
+func dial(t *testing.T, run *running) net.Conn {
+	t.Helper()
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", run.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}

@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/countersign-dev/countersign/gates"
+)
+
+func TestRoutes_areTheOnesOfTheContract(t *testing.T) {
+	run := start(t, plain())
+	cases := []struct {
+		method, path string
+		status       int
+		body, allow  string
+	}{
+		{"GET", "/", 200, "page", ""},
+		{"GET", "/assets/style.css", 200, "page", ""},
+		{"POST", "/mcp", 200, "mcp", ""},
+		{"GET", "/healthz", 200, `"status":"ok"`, ""},
+		{"GET", "/health", 200, `"service":"countersign"`, ""},
+		{"GET", "/test", 200, `"ok":true`, ""},
+		{"HEAD", "/test", 200, "", ""},
+		{"GET", "/nothing", 404, `"code":"E_NOT_FOUND"`, ""},
+		{"POST", "/mcp/", 404, `"code":"E_NOT_FOUND"`, ""},
+		{"POST", "/healthz", 405, `"hint":"It takes GET, HEAD."`, "GET, HEAD"},
+		{"DELETE", "/", 405, `"code":"E_INVALID_ARGUMENT"`, "GET, HEAD"},
+		{"BREW", "/test", 405, "this path does not take BREW", "GET, HEAD"},
+	}
+	for _, c := range cases {
+		answer, body := run.do(t, c.method, c.path, nil, "")
+		if answer.StatusCode != c.status || !strings.Contains(body, c.body) || answer.Header.Get("Allow") != c.allow {
+			t.Errorf("%s %s = %d, allow %q, %s; want %d, allow %q, %s",
+				c.method, c.path, answer.StatusCode, answer.Header.Get("Allow"), body, c.status, c.allow, c.body)
+		}
+		if c.status >= 400 && answer.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s is %s, want a problem", c.method, c.path, answer.Header.Get("Content-Type"))
+		}
+	}
+}
+
+func TestRoutes_giveAProblemItsShape(t *testing.T) {
+	_, body := start(t, plain()).do(t, http.MethodGet, "/nothing", nil, "")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"title": "Not Found", "status": float64(404), "detail": "nothing is served at this path",
+		"code": "E_NOT_FOUND", "hint": "See / for what is served; MCP clients use /mcp.",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problem (-want +got):\n%s", diff)
+	}
+}
+
+func TestRoutes_failTestWhenADependencyFailsAndKeepHealthz(t *testing.T) {
+	server := plain()
+	server.options.Dependencies = []gates.Dependency{
+		gates.Required("database", gates.Func(func(context.Context) error { return errors.New("disk full") })),
+	}
+	run := start(t, server)
+	answer, body := run.do(t, http.MethodGet, "/test", nil, "")
+	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, `"detail":"required tools unusable: database"`) {
+		t.Errorf("/test = %d %s", answer.StatusCode, body)
+	}
+	if answer, _ := run.do(t, http.MethodGet, "/healthz", nil, ""); answer.StatusCode != http.StatusOK {
+		t.Errorf("/healthz = %d", answer.StatusCode)
+	}
+}
