@@ -1,0 +1,26 @@
+package store
+
+import "github.com/countersign-dev/countersign/internal/fault"
+
+// The names of the dialects; each is also the directory of its migrations.
+const (
+	dialectSQLite   = "sqlite"
+	dialectPostgres = "postgres"
+)
+
+// dialect holds what differs between the databases, beside their schemas and
+// the way in which a task is created.
+type dialect struct {
+	name string
+	// lockClause makes a transition's SELECT wait for and see a concurrent one.
+	lockClause string
+	// violated returns the name of the constraint that err violates, or "".
+	violated func(err error) string
+	// transient reports whether trying the same again may succeed: the
+	// statement had no effect, or an effect that explain recognises.
+	transient func(err error) bool
+	// unavailable returns the fault of a database that cannot serve now, or nil.
+	unavailable func(err error) *fault.Error
+	// create inserts the criteria, the first transition and the task.
+	create createFunc
+}

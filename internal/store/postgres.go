@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+const (
+	// idleConnection is how long an unused connection is kept.
+	idleConnection = 5 * time.Minute
+	// connectTimeout bounds one attempt to connect.
+	connectTimeout = 5 * time.Second
+	// answerMargin is how long the server's answer to a cancelled statement is
+	// awaited, so that its outcome is known.
+	answerMargin = 2 * time.Second
+	// migrationLock is the advisory lock under which schemas are migrated.
+	migrationLock = applicationID
+)
+
+// postgresEngine runs each statement on a pooled connection, where it commits by
+// itself.
+type postgresEngine struct {
+	pool *sql.DB
+}
+
+func postgresDialect() dialect {
+	return dialect{
+		name:        dialectPostgres,
+		lockClause:  " FOR UPDATE",
+		violated:    postgresViolated,
+		transient:   postgresTransient,
+		unavailable: postgresUnavailable,
+		create:      createAtOnce,
+	}
+}
+
+func openPostgres(ctx context.Context, location string, options Options) (*Database, error) {
+	config, err := pgx.ParseConfig(location)
+	if err != nil {
+		// The error would repeat parts of the URL, which may hold a password.
+		return nil, badLocation("the postgres:// URL cannot be read")
+	}
+	config.ConnectTimeout = connectTimeout
+	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: answerMargin}
+	}
+	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(options.WriteWait.Milliseconds(), 10)
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "countersign"
+	}
+	pool := stdlib.OpenDB(*config)
+	pool.SetMaxOpenConns(options.Connections)
+	pool.SetMaxIdleConns(options.Connections)
+	pool.SetConnMaxIdleTime(idleConnection)
+	opened := &Database{
+		dialect: postgresDialect(), options: options, location: displayed(config), engine: &postgresEngine{pool: pool},
+	}
+	err = opened.retry(ctx, func(int) error { return migratePostgres(ctx, pool, opened.location) })
+	if err != nil {
+		return nil, errors.Join(opened.explained("open the database", err), pool.Close())
+	}
+	return opened, nil
+}
+
+// displayed returns a URL for people: no password, no options.
+func displayed(config *pgx.ConnConfig) string {
+	shown := url.URL{Scheme: "postgres", User: url.User(config.User), Path: "/" + config.Database}
+	if strings.HasPrefix(config.Host, "/") {
+		shown.RawQuery = "host=" + config.Host
+	} else {
+		shown.Host = net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+	}
+	return shown.String()
+}
+
+// migratePostgres brings the schema up to date: nothing is locked when nothing
+// is to be done.
+func migratePostgres(ctx context.Context, pool *sql.DB, location string) error {
+	encoding, err := one[string](ctx, pool, "SHOW server_encoding")
+	if err != nil {
+		return err
+	}
+	if encoding != "UTF8" {
+		return fault.New(fault.Unavailable, "the database %s has the encoding %s; it was left untouched", location, encoding).
+			WithHint("Create a database with ENCODING 'UTF8'.")
+	}
+	lacking, err := postgresLacking(ctx, pool, location)
+	if err != nil || len(lacking) == 0 {
+		return err
+	}
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := applyPostgres(ctx, tx, location); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// postgresLacking reads the schema's version and returns what it lacks.
+func postgresLacking(ctx context.Context, in session, location string) ([]migration, error) {
+	steps, err := migrationsOf(dialectPostgres)
+	if err != nil {
+		return nil, err
+	}
+	exists, err := one[bool](ctx, in, "SELECT to_regclass('countersign_migrations') IS NOT NULL")
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		return steps, nil
+	}
+	version, err := one[int](ctx, in, "SELECT coalesce(max(version), 0) FROM countersign_migrations")
+	if err != nil {
+		return nil, err
+	}
+	return pending(steps, version, location)
+}
+
+// applyPostgres applies what the schema lacks, in one transaction and one after
+// another process. The schema's functions keep the search path set here.
+func applyPostgres(ctx context.Context, tx *sql.Tx, location string) error {
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
+		return err
+	}
+	lacking, err := postgresLacking(ctx, tx, location)
+	if err != nil {
+		return err
+	}
+	const start = `SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)`
+	if _, err := tx.ExecContext(ctx, start); err != nil {
+		return err
+	}
+	const record = `CREATE TABLE IF NOT EXISTS countersign_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL)`
+	if _, err := tx.ExecContext(ctx, record); err != nil {
+		return err
+	}
+	for _, step := range lacking {
+		if _, err := tx.ExecContext(ctx, step.text); err != nil {
+			return fmt.Errorf("migration %s: %w", step.name, err)
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO countersign_migrations VALUES ($1, $2)", step.version, step.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errOutcomeOpen says that a statement was sent and no answer came.
+var errOutcomeOpen = errors.New("the outcome is not known")
+
+// write runs do without a transaction of its own. When ctx ends under a
+// statement, the server is asked to cancel it and its answer is awaited: only a
+// broken connection leaves an outcome open.
+func (e *postgresEngine) write(ctx context.Context, do func(context.Context, session) error) error {
+	conn, err := e.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = do(ctx, conn)
+	_, answered := errors.AsType[*pgconn.PgError](err)
+	if err != nil && !answered && !pgconn.SafeToRetry(err) && (broken(err) || ended(err)) {
+		return fmt.Errorf("%w: %w", errOutcomeOpen, err)
+	}
+	return err
+}
+
+func (e *postgresEngine) read() session { return e.pool }
+
+func (e *postgresEngine) close() error { return e.pool.Close() }
+
+// The SQLSTATE codes and classes that this package tells apart.
+const (
+	stateSerialization  = "40001"
+	stateDeadlock       = "40P01"
+	stateLockTimeout    = "55P03"
+	stateCancelled      = "57014"
+	classIntegrity      = "23"
+	classConnection     = "08"
+	classResources      = "53"
+	classIntervention   = "57"
+	classAuthorization  = "28"
+	classCatalog        = "3D"
+	stateReadOnly       = "25006"
+	stateNoPrivilege    = "42501"
+	stateDuplicateTable = "42P07"
+)
+
+func postgresViolated(err error) string {
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || !strings.HasPrefix(failed.Code, classIntegrity) {
+		return ""
+	}
+	if failed.ConstraintName == "" {
+		return "not_null"
+	}
+	return failed.ConstraintName
+}
+
+// postgresTransient reports conflicts that the server resolved by ending one
+// side, and connections that broke.
+func postgresTransient(err error) bool {
+	if failed, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return failed.Code == stateSerialization || failed.Code == stateDeadlock ||
+			strings.HasPrefix(failed.Code, classConnection) || strings.HasPrefix(failed.Code, classIntervention) && failed.Code != stateCancelled
+	}
+	return broken(err)
+}
+
+// broken reports a connection that ended or could not be made.
+func broken(err error) bool {
+	if ended(err) {
+		return false
+	}
+	_, dialled := errors.AsType[*pgconn.ConnectError](err)
+	_, network := errors.AsType[net.Error](err)
+	return dialled || network || pgconn.SafeToRetry(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn)
+}
+
+// ended reports a context that is over.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// postgresUnavailable tells a server that cannot serve. Where a connection broke
+// under a statement, the caller is told that the outcome is open.
+func postgresUnavailable(err error) *fault.Error {
+	say := func(what, hint string) *fault.Error {
+		return fault.New(fault.Unavailable, "%s", what).WithHint("%s", hint).WithCause(err)
+	}
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		switch _, dialled := errors.AsType[*pgconn.ConnectError](err); {
+		case errors.Is(err, errOutcomeOpen):
+			return say("the connection to PostgreSQL broke; whether the call was stored is not known",
+				"Call get_task or list_tasks to see, or make the same call again with the same idempotency_key.")
+		case dialled:
+			return say("the PostgreSQL server cannot be reached; nothing changed", "Check that it runs and that the URL is right, then make the same call again.")
+		case broken(err):
+			return task.Unavailable(err)
+		}
+		return nil
+	}
+	switch {
+	case failed.Code == stateCancelled || failed.Code == stateLockTimeout || postgresTransient(err):
+		return task.Unavailable(err)
+	case strings.HasPrefix(failed.Code, classResources):
+		return say("the PostgreSQL server is out of connections, memory or disk; nothing changed", "Make room on it, then make the same call again.")
+	case failed.Code == stateReadOnly || failed.Code == stateNoPrivilege:
+		return say("the PostgreSQL database may not be written to; nothing changed", "Check the privileges of the user, and that the server is no standby.")
+	case strings.HasPrefix(failed.Code, classAuthorization) || strings.HasPrefix(failed.Code, classCatalog):
+		return say("the PostgreSQL server refused the connection; nothing changed", "Check user, password and database name in the URL.")
+	case failed.Code == stateDuplicateTable:
+		return say("the PostgreSQL schema holds tables of another program; it was left untouched", "Name an empty database or schema (search_path).")
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+const (
+	// selectTask reads all of a task that can change, in one statement and so
+	// from one snapshot: a row for each transition.
+	selectTask = `SELECT tasks.id, tasks.title, coalesce(tasks.supersedes, ''),
+	coalesce((SELECT s.id FROM tasks AS s WHERE s.supersedes = tasks.id), ''),
+	transitions.number, transitions.kind, coalesce(transitions.from_status, ''), transitions.to_status,
+	transitions.agent_id, transitions.at, transitions.text
+FROM tasks JOIN transitions ON transitions.task_id = tasks.id
+WHERE tasks.id = $1 ORDER BY transitions.number`
+
+	// selectCriteria may be read apart from the rest: criteria never change.
+	selectCriteria = `SELECT text FROM criteria WHERE task_id = $1 ORDER BY number`
+
+	selectSummaries = `SELECT id, title, status, created_by, created_at, coalesce(claimed_by, ''), updated_at,
+	criteria_count, coalesce(supersedes, '') FROM tasks`
+
+	selectCounts = `SELECT
+	(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'pending' LIMIT $1) AS p),
+	(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'claimed' LIMIT $1) AS c),
+	(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'verified' LIMIT $1) AS v),
+	(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'rejected' LIMIT $1) AS r)`
+
+	updateHeartbeat = `UPDATE heartbeat SET beats = beats + 1 WHERE id = 1 RETURNING beats`
+	selectHeartbeat = `SELECT beats FROM heartbeat WHERE id = 1`
+)
+
+// step is a transition of a task beside what the task's row says.
+type step struct {
+	task       task.Task // id, title and lineage
+	transition task.Transition
+	text       string
+}
+
+func scanStep(from row) (step, error) {
+	var s step
+	err := from.Scan(&s.task.TaskID, &s.task.Title, &s.task.Supersedes, &s.task.SupersededBy,
+		&s.transition.Number, &s.transition.Kind, &s.transition.From, &s.transition.To,
+		&s.transition.Agent, &s.transition.At, &s.text)
+	return s, err
+}
+
+// Task implements task.Store. The history is the truth: the task is told from
+// its transitions.
+func (d *Database) Task(ctx context.Context, id task.ID) (task.Task, error) {
+	var steps []step
+	var criteria []string
+	err := d.read(ctx, func(ctx context.Context, in session) error {
+		var err error
+		steps, err = all(ctx, in, scanStep, selectTask, id)
+		if err != nil || len(steps) == 0 {
+			return err
+		}
+		criteria, err = all(ctx, in, scanValue[string], selectCriteria, id)
+		return err
+	})
+	if err != nil {
+		return task.Task{}, d.explained("read task "+string(id), err)
+	}
+	if len(steps) == 0 {
+		return task.Task{}, task.NotFound(id)
+	}
+	told := steps[0].task
+	told.AcceptanceCriteria = criteria
+	for _, next := range steps {
+		tell(&told, next)
+	}
+	return told, nil
+}
+
+// tell adds a transition to the task told so far.
+func tell(told *task.Task, next step) {
+	made := next.transition
+	switch made.Kind {
+	case task.KindCreated:
+		told.CreatedBy, told.CreatedAt = made.Agent, made.At
+	case task.KindClaimed:
+		told.ClaimedBy, told.ClaimedAt, told.Evidence = made.Agent, &made.At, next.text
+	case task.KindVerified, task.KindRejected:
+		told.VerifiedBy, told.DecidedAt, told.Verdict, told.Notes = made.Agent, &made.At, made.To, next.text
+	}
+	told.Status = made.To
+	told.History = append(told.History, made.Change())
+}
+
+func scanSummary(from row) (task.Summary, error) {
+	var s task.Summary
+	err := from.Scan(&s.TaskID, &s.Title, &s.Status, &s.CreatedBy, &s.CreatedAt, &s.ClaimedBy, &s.UpdatedAt,
+		&s.CriteriaCount, &s.Supersedes)
+	return s, err
+}
+
+// List implements task.Store. One row more than the page tells whether there is
+// another page.
+func (d *Database) List(ctx context.Context, filter task.Filter) ([]task.Summary, bool, error) {
+	if filter.Limit < 1 || filter.Limit > task.MaxPage {
+		return nil, false, fmt.Errorf("a page of %d tasks was asked for; the limit is %d", filter.Limit, task.MaxPage)
+	}
+	text, arguments := pageStatement(filter)
+	var found []task.Summary
+	err := d.read(ctx, func(ctx context.Context, in session) error {
+		var err error
+		found, err = all(ctx, in, scanSummary, text, arguments...)
+		return err
+	})
+	if err != nil {
+		return nil, false, d.explained("list tasks", err)
+	}
+	if len(found) > filter.Limit {
+		return found[:filter.Limit], true, nil
+	}
+	return found, false, nil
+}
+
+// pageStatement returns the statement for a filter. Only the conditions asked
+// for stand in it, so that each filter meets its index.
+func pageStatement(filter task.Filter) (text string, arguments []any) {
+	var conditions []string
+	where := func(condition, value string) {
+		if value == "" {
+			return
+		}
+		arguments = append(arguments, value)
+		conditions = append(conditions, strings.ReplaceAll(condition, "?", "$"+strconv.Itoa(len(arguments))))
+	}
+	where("status = ?", string(filter.Status))
+	where("created_by = ?", string(filter.CreatedBy))
+	where("claimed_by = ?", string(filter.ClaimedBy))
+	where("status = 'claimed' AND claimed_by <> ?", string(filter.VerifiableBy))
+	where("supersedes = ?", string(filter.Supersedes))
+	where("id < ?", string(filter.Before))
+	text = selectSummaries
+	if len(conditions) > 0 {
+		text += " WHERE " + strings.Join(conditions, " AND ")
+	}
+	arguments = append(arguments, filter.Limit+1)
+	return text + " ORDER BY id DESC LIMIT $" + strconv.Itoa(len(arguments)), arguments
+}
+
+func scanCounts(from row) (task.Counts, error) {
+	var c task.Counts
+	err := from.Scan(&c.Pending, &c.Claimed, &c.Verified, &c.Rejected)
+	return c, err
+}
+
+// Counts implements task.Store.
+func (d *Database) Counts(ctx context.Context, limit int) (task.Counts, error) {
+	var counts task.Counts
+	err := d.read(ctx, func(ctx context.Context, in session) error {
+		found, ok, err := first(ctx, in, scanCounts, selectCounts, limit)
+		if err == nil && !ok {
+			err = sql.ErrNoRows
+		}
+		counts = found
+		return err
+	})
+	return counts, d.explained("count tasks", err)
+}

@@ -1,0 +1,276 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+)
+
+const (
+	// busyTimeout is the safety net for foreign tools that lock the file and
+	// know nothing of the queue.
+	busyTimeout = 5 * time.Second
+	// readers is how many connections read at once.
+	readers = 4
+	// closePatience bounds how long Close waits for the queue of writers.
+	closePatience = 5 * time.Second
+	// checkpointPages is the length of the write-ahead log, in pages, at which
+	// a commit also moves it into the file.
+	checkpointPages = 2000
+)
+
+// sqliteEngine runs writers one at a time, across processes, and readers beside
+// them. The file itself is never opened or closed by anything but SQLite: closing
+// any descriptor of it would drop SQLite's POSIX locks in this process.
+type sqliteEngine struct {
+	queue    *queue
+	path     string
+	readPool *sql.DB
+	reader   *prepared
+	pool     *sql.DB // of one connection, for writing
+	conn     *sql.Conn
+	writer   *prepared
+}
+
+func sqliteDialect() dialect {
+	return dialect{
+		name:        dialectSQLite,
+		violated:    sqliteViolated,
+		transient:   sqliteTransient,
+		unavailable: sqliteUnavailable,
+		create:      createInSteps,
+	}
+}
+
+func openSQLite(ctx context.Context, location string, options Options) (*Database, error) {
+	file, err := resolve(location)
+	if err != nil {
+		return nil, err
+	}
+	engine := &sqliteEngine{queue: &queue{lock: newFileLock(file)}, path: file}
+	opened := &Database{dialect: sqliteDialect(), options: options, location: file, engine: engine}
+	if err := engine.open(ctx); err != nil {
+		return nil, errors.Join(opened.explained("open the database", err), engine.close())
+	}
+	return opened, nil
+}
+
+// resolve returns the file that a location names, through symbolic links, so
+// that every process queues at the same lock files. It makes the directory.
+func resolve(location string) (string, error) {
+	if location == "" || location == ":memory:" || strings.HasPrefix(location, "file:") {
+		return "", badLocation("%q names no database file", location)
+	}
+	file, err := filepath.Abs(location)
+	if err != nil {
+		return "", badLocation("%q is no path: %v", location, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", noAccess(err)
+	}
+	if whole, err := filepath.EvalSymlinks(file); err == nil {
+		file = whole
+	} else if directory, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		file = filepath.Join(directory, filepath.Base(file))
+	}
+	if found, err := os.Stat(file); err == nil && !found.Mode().IsRegular() {
+		return "", badLocation("%s is not a file", file)
+	}
+	kind, err := fileSystem(filepath.Dir(file))
+	if err != nil {
+		return "", noAccess(err)
+	}
+	if unsafeFileSystem(kind) {
+		return "", badLocation("%s is on a file system of type %s, where SQLite's locks cannot be relied on", file, kind)
+	}
+	return file, nil
+}
+
+func badLocation(format string, args ...any) *fault.Error {
+	return fault.New(fault.InvalidArgument, format, args...).
+		WithHint("Give a path on a local disk of this machine, or a postgres:// URL.").
+		With(fault.Field, "db")
+}
+
+func noAccess(cause error) *fault.Error {
+	return fault.New(fault.Unavailable, "the database cannot be used: %v", cause).WithCause(cause).
+		WithHint("Check that the directory exists and that this user may write to it.")
+}
+
+// dataSource is the name under which database/sql opens the file: every pragma
+// stands in it, because one set by a statement reaches one connection only.
+func dataSource(file string, pragmas ...string) string {
+	query := url.Values{
+		"_pragma": append([]string{
+			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
+			"foreign_keys(ON)", "trusted_schema(OFF)", "cache_size(-8000)",
+		}, pragmas...),
+		"_txlock":    {"immediate"},
+		"_defensive": {"1"},
+		"_dqs":       {"0"},
+		"_error_rc":  {"1"},
+	}
+	slashed := filepath.ToSlash(file)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // A drive letter needs a slash before it in a URI.
+	}
+	return (&url.URL{Scheme: "file", Path: slashed, OmitHost: true, RawQuery: query.Encode()}).String()
+}
+
+// open connects and migrates as the only writer of all processes.
+func (e *sqliteEngine) open(ctx context.Context) error {
+	release, err := e.queue.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if e.readPool, err = sql.Open("sqlite", dataSource(e.path, "query_only(ON)")); err != nil {
+		return fmt.Errorf("open for reading: %w", err)
+	}
+	e.readPool.SetMaxOpenConns(readers)
+	e.readPool.SetMaxIdleConns(readers)
+	e.reader = newPrepared(e.readPool)
+	lacking, err := e.lacking(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.openWriter(ctx); err != nil {
+		return err
+	}
+	return e.transact(ctx, func(ctx context.Context, _ session) error { return e.migrate(ctx, lacking) })
+}
+
+// lacking judges the file before anything is written to it and returns the
+// migrations that it lacks.
+func (e *sqliteEngine) lacking(ctx context.Context) ([]migration, error) {
+	steps, err := migrationsOf(dialectSQLite)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := one[int](ctx, e.reader, "PRAGMA application_id")
+	if err != nil {
+		return nil, err
+	}
+	version, err := one[int](ctx, e.reader, "PRAGMA user_version")
+	if err != nil {
+		return nil, err
+	}
+	objects, err := one[int](ctx, e.reader, "SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return nil, err
+	}
+	ours := owner == applicationID
+	empty := owner == 0 && version == 0 && objects == 0
+	if !ours && !empty {
+		return nil, fault.New(fault.Unavailable, "the file %s is a SQLite database of another program; it was left untouched", e.path).
+			WithHint("Name a new file, or one that Countersign made.")
+	}
+	return pending(steps, version, e.path)
+}
+
+func (e *sqliteEngine) openWriter(ctx context.Context) error {
+	var err error
+	e.pool, err = sql.Open("sqlite", dataSource(e.path, "journal_mode(WAL)", "synchronous(FULL)",
+		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages)))
+	if err != nil {
+		return fmt.Errorf("open for writing: %w", err)
+	}
+	e.pool.SetMaxOpenConns(1)
+	if e.conn, err = e.pool.Conn(ctx); err != nil {
+		return err
+	}
+	e.writer = newPrepared(e.conn)
+	mode, err := one[string](ctx, e.writer, "PRAGMA journal_mode")
+	if err == nil && mode != "wal" {
+		return badLocation("%s is where SQLite cannot keep a write-ahead log (journal mode %s)", e.path, mode)
+	}
+	return err
+}
+
+// migrate applies the steps inside a transaction. With none to apply it tries a
+// write, so that a file which cannot be written is refused now.
+func (e *sqliteEngine) migrate(ctx context.Context, lacking []migration) error {
+	if len(lacking) == 0 {
+		if _, err := one[int64](ctx, e.writer, updateHeartbeat); err != nil {
+			return err
+		}
+		return errNothingToKeep
+	}
+	for _, step := range lacking {
+		if _, err := e.conn.ExecContext(ctx, step.text); err != nil {
+			return fmt.Errorf("migration %s: %w", step.name, err)
+		}
+	}
+	last := lacking[len(lacking)-1].version
+	_, err := e.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, last))
+	return err
+}
+
+// errNothingToKeep ends a transaction that is to be rolled back as a success.
+var errNothingToKeep = errors.New("nothing to keep")
+
+func (e *sqliteEngine) write(ctx context.Context, do func(context.Context, session) error) error {
+	release, err := e.queue.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return e.transact(ctx, do)
+}
+
+// transact runs do in an immediate transaction. Once that has begun, it is
+// carried through whatever happens to ctx: so an error means that nothing
+// changed, and a call that ends early never leaves its outcome open.
+func (e *sqliteEngine) transact(ctx context.Context, do func(context.Context, session) error) error {
+	if _, err := e.writer.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	committed := false
+	defer func() {
+		if !committed {
+			// SQLite itself has rolled back after some errors; then this one
+			// fails, and all is as it should be.
+			_, _ = e.writer.ExecContext(ctx, "ROLLBACK")
+		}
+	}()
+	if err := do(ctx, e.writer); err != nil {
+		if errors.Is(err, errNothingToKeep) {
+			return nil
+		}
+		return err
+	}
+	_, err := e.writer.ExecContext(ctx, "COMMIT")
+	committed = err == nil
+	return err
+}
+
+func (e *sqliteEngine) read() session { return e.reader }
+
+// close closes the readers first: the writer, closing last, tidies the log up.
+func (e *sqliteEngine) close() error {
+	failed := e.queue.close(closePatience)
+	for _, statements := range []*prepared{e.reader, e.writer} {
+		if statements != nil {
+			failed = errors.Join(failed, statements.close())
+		}
+	}
+	if e.readPool != nil {
+		failed = errors.Join(failed, e.readPool.Close())
+	}
+	if e.conn != nil {
+		failed = errors.Join(failed, e.conn.Close())
+	}
+	if e.pool != nil {
+		failed = errors.Join(failed, e.pool.Close())
+	}
+	return failed
+}
