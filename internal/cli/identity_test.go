@@ -64,8 +64,11 @@ func TestTask_refusesToStartWhenFlagAndVariableDisagree(t *testing.T) {
 	s := newShell(t)
 	s.env["VG_AGENT_ID"] = "rev"
 	for _, args := range [][]string{
-		{"create", "--title", "x", "--criterion", "y"}, {"claim", "17", "--evidence", "e"},
-		{"verify", "17", "--verdict", "verified"}, {"show", "17"}, {"list"},
+		{"create", "--title", "x", "--criterion", "y"},
+		{"claim", "17", "--evidence", "e"},
+		{"verify", "17", "--verdict", "verified"},
+		{"show", "17"},
+		{"list"},
 	} {
 		code, out, told := s.run(append([]string{"task", "--agent-id", "dev"}, args...)...)
 		if code != exitAsk || out != "" || !strings.Contains(told, "--agent-id says dev and VG_AGENT_ID says rev") {

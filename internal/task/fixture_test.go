@@ -89,8 +89,8 @@ func (h house) in(t *testing.T, status task.Status) task.ID {
 	return ""
 }
 
-// mustFault checks that err is a fault of the code, with message and hint.
-func mustFault(t *testing.T, err error, code fault.Code) *fault.Error {
+// mustFault checks that err is a fault of the code, with a message.
+func mustFault(t *testing.T, err error, code fault.Code) fault.Error {
 	t.Helper()
 	if !errors.Is(err, code) {
 		t.Fatalf("got error %v, want %s", err, code)
@@ -99,11 +99,11 @@ func mustFault(t *testing.T, err error, code fault.Code) *fault.Error {
 	if coded.Message == "" {
 		t.Errorf("%s has no message", code)
 	}
-	return coded
+	return *coded
 }
 
 // mustDetail checks one detail of a fault.
-func mustDetail(t *testing.T, coded *fault.Error, name string, want any) {
+func mustDetail(t *testing.T, coded fault.Error, name string, want any) {
 	t.Helper()
 	if got := coded.Details[name]; got != want {
 		t.Errorf("%s has %s = %v, want %v", coded.Code, name, got, want)

@@ -37,11 +37,11 @@ func NewID(now time.Time) (ID, Time, error) {
 	}
 	at := At(now)
 	for i := range 6 {
-		id[i] = byte(int64(at) >> (40 - 8*i))
+		id[i] = byte(int64(at) >> (40 - 8*i) & 0xff)
 	}
 	fraction := now.Nanosecond() % int(time.Millisecond) * 4096 / int(time.Millisecond)
 	id[6] = 0x70 | byte(fraction>>8)
-	id[7] = byte(fraction)
+	id[7] = byte(fraction & 0xff)
 	return ID(id.String()), at, nil
 }
 
