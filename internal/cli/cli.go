@@ -37,6 +37,7 @@ type commands struct {
 
 	MCP         mcpCommand         `cmd:"" help:"Serve the task gate to one MCP client over stdio." name:"mcp"`
 	Task        taskCommand        `cmd:"" help:"Create tasks, claim them done, give verdicts, show and list them."`
+	Serve       serveCommand       `cmd:"" help:"Serve the task gate over HTTP, on this machine."`
 	Probe       probeCommand       `cmd:"" help:"Run the three gates of an MCP server once, now."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask whether a server is alive (gate healthz), for containers."`
 	Version     versionCommand     `cmd:"" help:"Print version, commit and protocol versions."`
@@ -59,6 +60,7 @@ func Main(ctx context.Context, args []string, around Surroundings) int {
 		kong.Description("A claim counts only when something other than the claimant has checked it."),
 		kong.Writers(around.Out, around.Err),
 		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.Vars{"listen": defaultListen},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.WithHyphenPrefixedParameters(true),
 	)

@@ -11,7 +11,7 @@ import (
 )
 
 type healthcheckCommand struct {
-	URL     string        `arg:"" optional:"" help:"Base address of the server." default:"http://127.0.0.1:8137"`
+	URL     string        `arg:"" optional:"" help:"Base address of the server." default:"http://${listen}"`
 	Timeout time.Duration `help:"Time for the answer." default:"5s"`
 }
 

@@ -30,7 +30,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 				slog.String("path", shownPath(r)),
 				slog.Int("status", status),
 				slog.Int64("bytes", answer.bytes),
-				slog.Duration("took", time.Since(began)))
+				slog.Float64("took_ms", float64(time.Since(began).Microseconds())/1000))
 		}()
 		next.ServeHTTP(answer, r)
 	})

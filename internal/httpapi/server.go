@@ -85,7 +85,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 
 // drain ends the server within the drain time.
 func (s *Server) drain(ctx context.Context, server *http.Server) error {
-	s.options.Log.InfoContext(ctx, "draining", slog.Duration("at_most", s.limits.drain))
+	s.options.Log.InfoContext(ctx, "draining", slog.String("at_most", s.limits.drain.String()))
 	ctx, cancel := context.WithTimeout(ctx, s.limits.drain)
 	defer cancel()
 	err := server.Shutdown(ctx)

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/countersign-dev/countersign/gates"
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/httpapi"
+	"github.com/countersign-dev/countersign/internal/mcpserver"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/task"
+	"github.com/countersign-dev/countersign/internal/telemetry"
+	"github.com/countersign-dev/countersign/internal/web"
+)
+
+// defaultListen is where serve listens, and so where healthcheck asks.
+const defaultListen = "127.0.0.1:8137"
+
+// logFormatAuto is text on a terminal and JSON elsewhere.
+const logFormatAuto = "auto"
+
+type serveCommand struct {
+	Database  databaseFlag `embed:""`
+	Listen    string       `help:"Loopback address to listen on; port 0 takes a free one." default:"${listen}" placeholder:"ADDR"`
+	LogFormat string       `help:"Format of the log on standard error: text, json, or auto (text on a terminal, json elsewhere)." enum:"auto,text,json" default:"auto" placeholder:"FORMAT"`
+}
+
+// Help is what serve --help says beyond its one line.
+func (*serveCommand) Help() string {
+	return "Serves the task gate at /mcp, the gates of Countersign itself at /healthz and /test, and a page at /. " +
+		"It listens on this machine only, since nobody is authenticated yet. SIGTERM or Ctrl-C ends it: " +
+		"calls in flight are finished first; a second signal ends it at once."
+}
+
+// Run serves until ctx is done.
+func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
+	log, err := c.logger(p.Err)
+	if err != nil {
+		return err
+	}
+	listener, err := listenOnLoopback(ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	database, err := openDatabase(ctx, p, c.Database.DB)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "")
+	server, err := joined(begun, database, log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if err := begun.print(p); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	log.InfoContext(ctx, "serving", slog.String("url", begun.URL), slog.String("database", begun.Database))
+	if err := server.Run(ctx, listener); err != nil {
+		return err
+	}
+	log.InfoContext(context.WithoutCancel(ctx), "ended")
+	return nil
+}
+
+func (c *serveCommand) logger(out io.Writer) (*slog.Logger, error) {
+	format := telemetry.Format(c.LogFormat)
+	if c.LogFormat == logFormatAuto {
+		format = telemetry.JSON
+		if isTerminal(out) {
+			format = telemetry.Text
+		}
+	}
+	return telemetry.NewLogger(out, format, slog.LevelInfo)
+}
+
+// joined makes the server of its parts.
+func joined(begun serving, database *store.Database, log *slog.Logger) (*httpapi.Server, error) {
+	pages, err := web.Handler(web.Server{
+		Version:   begun.Version,
+		URL:       begun.URL,
+		OverHTTP:  begun.Clients.HTTP.String(),
+		OverStdio: begun.Clients.Stdio.String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	protocol := mcpserver.New(task.NewGate(database, time.Now), mcpserver.Options{Version: begun.Version, Log: log})
+	return httpapi.New(httpapi.Options{
+		Version:      begun.Version,
+		MCP:          protocol.Handler(),
+		Pages:        pages,
+		Dependencies: []gates.Dependency{gates.Required("database", databaseProof(database, log))},
+		Log:          log,
+	}), nil
+}
+
+// databaseProof is what /test proves. Why it failed goes to the log in full and
+// to the answer in words that hold no secret.
+func databaseProof(database *store.Database, log *slog.Logger) gates.Func {
+	return func(ctx context.Context) error {
+		err := database.Check(ctx)
+		if err == nil {
+			return nil
+		}
+		log.WarnContext(ctx, "the database failed its check", slog.Any("cause", err))
+		if coded, ok := fault.Of(err); ok {
+			return errors.New(coded.Message)
+		}
+		return errors.New("the database failed its check; see the log")
+	}
+}
+
+// listenOnLoopback listens on an address of this machine only: whoever can
+// connect can claim to be any agent. Faults: InvalidArgument, Unavailable.
+func listenOnLoopback(ctx context.Context, listen string) (net.Listener, error) {
+	address, err := loopbackAddress(listen)
+	if err != nil {
+		return nil, err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address.String())
+	switch {
+	case err == nil:
+		return listener, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fault.New(fault.Unavailable, "port %d of %s is in use", address.Port(), address.Addr()).
+			WithHint("If that is Countersign, use it: countersign probe http://%s. Otherwise choose another port; "+
+				"--listen 127.0.0.1:0 takes a free one.", address).
+			WithCause(err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fault.New(fault.Unavailable, "this user may not listen on port %d", address.Port()).
+			WithHint("Choose a port above 1023 with --listen.").
+			WithCause(err)
+	default:
+		return nil, fault.New(fault.Unavailable, "cannot listen on %s: %v", address, err).
+			WithHint("Choose another address with --listen; the default is %s.", defaultListen).
+			WithCause(err)
+	}
+}
+
+func loopbackAddress(listen string) (netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if err == nil && host == "" {
+		return netip.AddrPort{}, refusedListen(listen)
+	}
+	address, parseErr := netip.ParseAddrPort(net.JoinHostPort(host, port))
+	if err != nil || parseErr != nil {
+		return netip.AddrPort{}, fault.New(fault.InvalidArgument, "--listen %q is not an address with a port", listen).
+			With(fault.Field, "--listen").
+			WithHint("Give one like %s.", defaultListen)
+	}
+	if !address.Addr().Unmap().IsLoopback() {
+		return netip.AddrPort{}, refusedListen(listen)
+	}
+	return address, nil
+}
+
+func refusedListen(listen string) error {
+	return fault.New(fault.InvalidArgument, "--listen %q is reachable from other machines, and nobody is authenticated over HTTP yet", listen).
+		With(fault.Field, "--listen").
+		WithHint("Give a loopback address like %s. From another machine, use an SSH tunnel to the same port.", defaultListen)
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/httpapi"
+)
+
+// serving is what serve tells when it has begun; as one line of JSON with --json.
+type serving struct {
+	Event    string  `json:"event"` // always "serving"
+	Version  string  `json:"version"`
+	URL      string  `json:"url"`
+	MCP      string  `json:"mcp_url"`
+	Healthz  string  `json:"healthz_url"`
+	Test     string  `json:"test_url"`
+	Database string  `json:"database"` // without password and options
+	Clients  clients `json:"clients"`
+}
+
+// clients holds configurations of MCP clients, ready to paste.
+type clients struct {
+	HTTP  clientConfiguration `json:"http"`
+	Stdio clientConfiguration `json:"stdio"`
+}
+
+// clientConfiguration is the shape that MCP clients share.
+type clientConfiguration struct {
+	Servers struct {
+		Countersign clientServer `json:"countersign"`
+	} `json:"mcpServers"`
+}
+
+type clientServer struct {
+	Type    string   `json:"type,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+}
+
+// newServing describes a server at an address. The stdio form names the
+// installed binary, and the database only when it is not the default one.
+func newServing(address net.Addr, database string, chosen bool) serving {
+	url := "http://" + address.String()
+	begun := serving{
+		Event:    "serving",
+		Version:  version,
+		URL:      url,
+		MCP:      url + httpapi.PathMCP,
+		Healthz:  url + httpapi.PathHealthz,
+		Test:     url + httpapi.PathTest,
+		Database: database,
+	}
+	stdio := clientServer{Command: "countersign", Args: []string{"mcp"}}
+	if chosen {
+		stdio.Args = append(stdio.Args, "--db", database)
+	}
+	begun.Clients.HTTP.Servers.Countersign = clientServer{Type: "http", URL: begun.MCP}
+	begun.Clients.Stdio.Servers.Countersign = stdio
+	return begun
+}
+
+// String is the configuration as JSON for people to paste, the server on one line.
+func (c clientConfiguration) String() string {
+	var server bytes.Buffer
+	encoder := json.NewEncoder(&server)
+	encoder.SetEscapeHTML(false)
+	// A shape of nothing but strings always encodes.
+	_ = encoder.Encode(c.Servers.Countersign)
+	return fmt.Sprintf("{\n  \"mcpServers\": {\n    \"countersign\": %s\n  }\n}", bytes.TrimSpace(server.Bytes()))
+}
+
+func (s serving) print(p *process) error {
+	var err error
+	if p.JSON {
+		err = json.NewEncoder(p.Out).Encode(s)
+	} else {
+		_, err = io.WriteString(p.Out, s.text(painterFor(p.Out, p.Getenv)))
+	}
+	if err != nil {
+		return fmt.Errorf("print where the server is: %w", err)
+	}
+	return nil
+}
+
+func (s serving) text(paint painter) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s %s is serving on this machine.\n\n", paint.bold("Countersign"), s.Version)
+	fmt.Fprintf(&out, "  page      %s/\n", s.URL)
+	fmt.Fprintf(&out, "  MCP       %s\n", s.MCP)
+	fmt.Fprintf(&out, "  healthz   %s  %s\n", s.Healthz, paint.dim("is the process alive?"))
+	fmt.Fprintf(&out, "  test      %s     %s\n", s.Test, paint.dim("does it work? writes to the database and reads it back"))
+	fmt.Fprintf(&out, "  database  %s\n", visible(s.Database))
+	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Client configuration, over HTTP:"), s.Clients.HTTP)
+	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Or let the client start the installed binary:"), visible(s.Clients.Stdio.String()))
+	if strings.HasPrefix(s.Database, "postgres") {
+		out.WriteString("\nThe URL is shown without password and options; give them to the client by PGPASSWORD and the like.\n")
+	}
+	fmt.Fprintf(&out, "\nDo not take its word for it: %s\n", paint.bold("countersign probe "+s.URL))
+	fmt.Fprintf(&out, "%s\n\n", paint.dim("Ctrl-C ends it."))
+	return out.String()
+}
