@@ -92,30 +92,18 @@ func joined(begun serving, database *store.Database, log *slog.Logger) (*httpapi
 	if err != nil {
 		return nil, err
 	}
+	proof, err := databaseProof(database, log)
+	if err != nil {
+		return nil, err
+	}
 	protocol := mcpserver.New(task.NewGate(database, time.Now), mcpserver.Options{Version: begun.Version, Log: log})
 	return httpapi.New(httpapi.Options{
 		Version:      begun.Version,
 		MCP:          protocol.Handler(),
 		Pages:        pages,
-		Dependencies: []gates.Dependency{gates.Required("database", databaseProof(database, log))},
+		Dependencies: []gates.Dependency{gates.Required("database", proof)},
 		Log:          log,
 	}), nil
-}
-
-// databaseProof is what /test proves. Why it failed goes to the log in full and
-// to the answer in words that hold no secret.
-func databaseProof(database *store.Database, log *slog.Logger) gates.Func {
-	return func(ctx context.Context) error {
-		err := database.Check(ctx)
-		if err == nil {
-			return nil
-		}
-		log.WarnContext(ctx, "the database failed its check", slog.Any("cause", err))
-		if coded, ok := fault.Of(err); ok {
-			return errors.New(coded.Message)
-		}
-		return errors.New("the database failed its check; see the log")
-	}
 }
 
 // listenOnLoopback listens on an address of this machine only: whoever can

@@ -6,11 +6,13 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"html"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -160,14 +162,7 @@ func TestServe_turnsItsTestRedWhenTheDatabaseBreaks(t *testing.T) {
 	if status, body := ask(t, http.MethodGet, server.Test, "", nil); status != http.StatusOK {
 		t.Fatalf("/test = %d %s", status, body)
 	}
-	saboteur, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = saboteur.Close() }()
-	if _, err := saboteur.ExecContext(t.Context(), "DROP TABLE heartbeat"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, file, "DROP TABLE heartbeat")
 	deadline := time.Now().Add(servePatience)
 	status, body := http.StatusOK, ""
 	for status == http.StatusOK && time.Now().Before(deadline) { // the last result is used for a second
@@ -185,20 +180,49 @@ func TestServe_turnsItsTestRedWhenTheDatabaseBreaks(t *testing.T) {
 	}
 }
 
-func TestDatabaseProof_failsOnceTheDatabaseIsClosed(t *testing.T) {
-	database, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "gate.db"), store.Options{})
+// execute runs a statement on a SQLite file behind the gate's back.
+func execute(t *testing.T, file, statement string) {
+	t.Helper()
+	saboteur, err := sql.Open("sqlite", file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof := databaseProof(database, slog.New(slog.DiscardHandler))
-	if err := proof(t.Context()); err != nil {
-		t.Errorf("proof = %v", err)
-	}
-	if err := database.Close(); err != nil {
+	_, err = saboteur.ExecContext(t.Context(), statement)
+	if err := errors.Join(err, saboteur.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := proof(t.Context()); err == nil {
-		t.Error("a closed database is proven")
+}
+
+func TestDatabaseProof_failsOnceTheDatabaseIsGone(t *testing.T) {
+	cases := map[string]func(file string, database *store.Database) error{
+		"closed":  func(_ string, database *store.Database) error { return database.Close() },
+		"removed": func(file string, _ *store.Database) error { return os.Remove(file) },
+		"replaced": func(file string, _ *store.Database) error {
+			return errors.Join(os.Rename(file, file+".moved"), os.WriteFile(file, nil, 0o600))
+		},
+	}
+	for name, breakIt := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "gate.db")
+			database, err := store.Open(t.Context(), file, store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = database.Close() })
+			proof, err := databaseProof(database, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := proof(t.Context()); err != nil {
+				t.Errorf("proof = %v", err)
+			}
+			if err := breakIt(file, database); err != nil {
+				t.Fatal(err)
+			}
+			if err := proof(t.Context()); err == nil {
+				t.Error("the database is proven")
+			}
+		})
 	}
 }
 
