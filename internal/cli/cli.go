@@ -40,6 +40,8 @@ type commands struct {
 	Serve       serveCommand       `cmd:"" help:"Serve the task gate over HTTP, on this machine."`
 	Probe       probeCommand       `cmd:"" help:"Run the three gates of an MCP server once, now."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask whether a server is alive (gate healthz), for containers."`
+	Demo        demoCommand        `cmd:"" help:"Tell the story of both halves on real processes, in a few seconds."`
+	DemoScanner demoScannerCommand `cmd:"" hidden:"" help:"The MCP server that the demo probes."`
 	Version     versionCommand     `cmd:"" help:"Print version, commit and protocol versions."`
 }
 
@@ -55,7 +57,16 @@ var errNo = errors.New("the answer is no")
 // Main runs one command and returns the exit code.
 func Main(ctx context.Context, args []string, around Surroundings) int {
 	var root commands
-	parser, err := kong.New(&root,
+	parser, err := newParser(&root, around)
+	if err != nil {
+		return report(around, false, err)
+	}
+	return run(ctx, parser, &root, args, around)
+}
+
+// newParser returns the parser of the whole command line.
+func newParser(root *commands, around Surroundings) (*kong.Kong, error) {
+	return kong.New(root,
 		kong.Name("countersign"),
 		kong.Description("A claim counts only when something other than the claimant has checked it."),
 		kong.Writers(around.Out, around.Err),
@@ -64,10 +75,6 @@ func Main(ctx context.Context, args []string, around Surroundings) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.WithHyphenPrefixedParameters(true),
 	)
-	if err != nil {
-		return report(around, false, err)
-	}
-	return run(ctx, parser, &root, args, around)
 }
 
 // exited carries kong's wish to end the process (after --help) out of Parse.
