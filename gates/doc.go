@@ -76,8 +76,10 @@
 //   - Any number of concurrent requests cause one execution of each check. Its
 //     result is kept for [Options.CacheFor] and never taken from there when older.
 //   - A check that fails, panics, hangs or ignores its context is a failed check,
-//     never an absent one, and keeps no request waiting for more than a second
-//     beyond [Options.Timeout]. While it hangs it is not started again.
+//     never an absent one. It is given up on a second after [Options.Timeout], and
+//     while it hangs it is not started again.
+//   - A result that passes its age while a slower check keeps the request waiting
+//     is renewed once before the answer is written.
 //   - A program is run in a process group of its own, which is killed and reaped
 //     with all that the program started. (A process that leaves the group by
 //     setsid is out of reach. On Windows the process tree is ended by taskkill.)

@@ -49,7 +49,9 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
+	shown := showProgress(ctx, p.Err, "opening the database")
 	database, err := openDatabase(ctx, p, c.Database.DB)
+	shown()
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
