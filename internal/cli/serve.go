@@ -21,7 +21,7 @@ import (
 )
 
 // defaultListen is where serve listens, and so where healthcheck asks.
-const defaultListen = "127.0.0.1:8137"
+const defaultListen = "127.0.0.1:8484"
 
 // logFormatAuto is text on a terminal and JSON elsewhere.
 const logFormatAuto = "auto"

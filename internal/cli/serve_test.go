@@ -248,11 +248,11 @@ func TestServe_refusesToStartWithTheReason(t *testing.T) {
 		args   []string
 		reason string
 	}{
-		{"all interfaces", []string{"--listen", "0.0.0.0:8137"}, reachable},
-		{"all interfaces, short", []string{"--listen", ":8137"}, reachable},
-		{"all interfaces, IPv6", []string{"--listen", "[::]:8137"}, reachable},
-		{"other address", []string{"--listen", "192.0.2.1:8137"}, reachable},
-		{"name", []string{"--listen", "example.com:8137"}, malformed},
+		{"all interfaces", []string{"--listen", "0.0.0.0:8484"}, reachable},
+		{"all interfaces, short", []string{"--listen", ":8484"}, reachable},
+		{"all interfaces, IPv6", []string{"--listen", "[::]:8484"}, reachable},
+		{"other address", []string{"--listen", "192.0.2.1:8484"}, reachable},
+		{"name", []string{"--listen", "example.com:8484"}, malformed},
 		{"no port", []string{"--listen", "127.0.0.1"}, malformed},
 		{"port that is none", []string{"--listen", "127.0.0.1:99999"}, malformed},
 		{"empty", []string{"--listen", ""}, malformed},
@@ -272,7 +272,7 @@ func TestServe_refusesToStartWithTheReason(t *testing.T) {
 
 func TestLoopbackAddress_takesEveryAddressOfThisMachineOnly(t *testing.T) {
 	for listen, want := range map[string]string{
-		"localhost:8137": "127.0.0.1:8137", "127.0.0.2:1": "127.0.0.2:1", "[::1]:8137": "[::1]:8137",
+		"localhost:8484": "127.0.0.1:8484", "127.0.0.2:1": "127.0.0.2:1", "[::1]:8484": "[::1]:8484",
 		"[::ffff:127.0.0.1]:80": "[::ffff:127.0.0.1]:80",
 	} {
 		if got, err := loopbackAddress(listen); err != nil || got.String() != want {
@@ -283,7 +283,7 @@ func TestLoopbackAddress_takesEveryAddressOfThisMachineOnly(t *testing.T) {
 
 func TestServing_isTheGoldenText(t *testing.T) {
 	s := newShell(t)
-	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8137}
+	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8484}
 	s.transcript.WriteString(newServing(address, "/home/ada/.local/share/countersign/countersign.db", false).text(painter{}))
 	s.transcript.WriteString("--- with --db\n\n" + newServing(address, "postgres://db.internal/gate", true).text(painter{}))
 	line, err := json.Marshal(newServing(address, "/srv/\x1bgate.db", true))
