@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"path/filepath"
-	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -40,9 +39,4 @@ func defaultDatabase(getenv func(string) string) (string, error) {
 		folder = filepath.Join(home, ".local", "share")
 	}
 	return filepath.Join(folder, "countersign", "countersign.db"), nil
-}
-
-// isURL reports whether a location is the URL of a PostgreSQL database.
-func isURL(location string) bool {
-	return strings.HasPrefix(location, "postgres://") || strings.HasPrefix(location, "postgresql://")
 }

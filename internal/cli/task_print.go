@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf16"
 
@@ -73,11 +74,11 @@ func painted(paint painter, status task.Status, width int) string {
 // readBounded reads up to limit bytes of a file, or of in when it is called -.
 func readBounded(in io.Reader, name string, limit int64) (string, error) {
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := os.Open(filepath.Clean(name))
 		if err != nil {
 			return "", err
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		in = file
 	}
 	content, err := io.ReadAll(io.LimitReader(in, limit))
