@@ -65,14 +65,27 @@ func newServing(address net.Addr, database string, chosen bool) serving {
 	return begun
 }
 
-// String is the configuration as JSON for people to paste, the server on one line.
+// String is the configuration as JSON for people to paste.
 func (c clientConfiguration) String() string {
-	var server bytes.Buffer
-	encoder := json.NewEncoder(&server)
+	server := c.Servers.Countersign
+	first, second := `"type": `+quotedJSON(server.Type), `"url": `+quotedJSON(server.URL)
+	if server.Command != "" {
+		args := make([]string, 0, len(server.Args))
+		for _, arg := range server.Args {
+			args = append(args, quotedJSON(arg))
+		}
+		first, second = `"command": `+quotedJSON(server.Command), `"args": [`+strings.Join(args, ", ")+`]`
+	}
+	return fmt.Sprintf("{\n  \"mcpServers\": {\n    \"countersign\": {\n      %s,\n      %s\n    }\n  }\n}", first, second)
+}
+
+// quotedJSON is text as a JSON string that reads as it is: <, > and & stay.
+func quotedJSON(text string) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	// A shape of nothing but strings always encodes.
-	_ = encoder.Encode(c.Servers.Countersign)
-	return fmt.Sprintf("{\n  \"mcpServers\": {\n    \"countersign\": %s\n  }\n}", bytes.TrimSpace(server.Bytes()))
+	_ = encoder.Encode(text) // a string always encodes
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 func (s serving) print(p *process) error {

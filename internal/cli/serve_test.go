@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/countersign-dev/countersign/internal/store"
 )
 
@@ -277,6 +279,19 @@ func TestLoopbackAddress_takesEveryAddressOfThisMachineOnly(t *testing.T) {
 	} {
 		if got, err := loopbackAddress(listen); err != nil || got.String() != want {
 			t.Errorf("loopbackAddress(%q) = %s, %v; want %s", listen, got, err, want)
+		}
+	}
+}
+
+func TestClientConfiguration_readsTheSameForPeopleAndMachines(t *testing.T) {
+	begun := newServing(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, `/a "b" <c> & d.db`, true)
+	for _, want := range []clientConfiguration{begun.Clients.HTTP, begun.Clients.Stdio} {
+		var got clientConfiguration
+		if err := json.Unmarshal([]byte(want.String()), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the text reads otherwise (-want +got):\n%s", diff)
 		}
 	}
 }
