@@ -7,21 +7,21 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-// constraint is a named rule of the schema and the fault that its violation is.
+// Constraint is a named rule of the schema and the fault that its violation is.
 // Internal marks the rules that no caller can break through this package: they
 // stop a defect, or somebody with a SQL prompt. A rule stands in both schemas
-// unless only names its dialect.
-type constraint struct {
-	name string
-	code fault.Code
-	only string
+// unless Only names its dialect.
+type Constraint struct {
+	Name string
+	Code fault.Code
+	Only string
 }
 
-// constraints returns every named constraint and trigger of the schemas. Those
+// Constraints returns every named constraint and trigger of the schemas. Those
 // for SQLite only guard against REPLACE, which fires no delete trigger; those
 // for PostgreSQL only guard against TRUNCATE.
-func constraints() []constraint {
-	return []constraint{
+func Constraints() []Constraint {
+	return []Constraint{
 		{"criteria_key", fault.Internal, ""},
 		{"criteria_task", fault.Internal, ""},
 		{"criteria_number", fault.Internal, ""},
@@ -98,9 +98,9 @@ func uniqueColumns() map[string]string {
 
 // codeOf returns the code of a named constraint, Internal for an unknown name.
 func codeOf(name string) fault.Code {
-	for _, known := range constraints() {
-		if known.name == name {
-			return known.code
+	for _, known := range Constraints() {
+		if known.Name == name {
+			return known.Code
 		}
 	}
 	return fault.Internal

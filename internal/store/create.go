@@ -8,7 +8,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-// createFunc inserts a task: its criteria, its first transition, then its row.
+// createFunc inserts a task, whole or not at all: its criteria, its first
+// transition, then its row.
 type createFunc func(ctx context.Context, in session, created task.NewTask) error
 
 // The three statements of a creation, in the order in which the schema wants
@@ -55,8 +56,23 @@ func supersedesArgument(id task.ID) any {
 	return string(id)
 }
 
-// createInSteps runs the creation as three kinds of statement.
+// createInSteps runs the creation as three kinds of statement inside a
+// transaction. What a refused one has inserted is taken back at once, so that
+// the refusal is explained by what was there before.
 func createInSteps(ctx context.Context, in session, created task.NewTask) error {
+	if _, err := in.ExecContext(ctx, "SAVEPOINT creation"); err != nil {
+		return err
+	}
+	err := insertSteps(ctx, in, created)
+	if err != nil {
+		if _, undone := in.ExecContext(ctx, "ROLLBACK TO creation"); undone != nil {
+			return errors.Join(err, undone)
+		}
+	}
+	return err
+}
+
+func insertSteps(ctx context.Context, in session, created task.NewTask) error {
 	for i, criterion := range created.Criteria {
 		if _, err := in.ExecContext(ctx, insertCriterion, created.TaskID, i+1, criterion); err != nil {
 			return err
@@ -77,10 +93,6 @@ func createAtOnce(ctx context.Context, in session, created task.NewTask) error {
 	return err
 }
 
-// errReplayed ends a transaction whose record turned out to be stored already:
-// whatever the attempt has inserted is rolled back.
-var errReplayed = errors.New("the record is stored already")
-
 // Create implements task.Store.
 func (d *Database) Create(ctx context.Context, created task.NewTask) (task.Transition, error) {
 	if created.Kind != task.KindCreated {
@@ -92,16 +104,11 @@ func (d *Database) Create(ctx context.Context, created task.NewTask) (task.Trans
 		if refused == nil || d.dialect.violated(refused) == "" {
 			return refused
 		}
-		found, err := d.explain(ctx, in, created.Record, attempt, refused, func(task.Record) refuseFunc {
-			return refuseSuccessor(created.Supersedes)
-		})
-		if err != nil {
-			return err
-		}
-		made = found
-		return errReplayed
+		var err error
+		made, err = d.explain(ctx, in, created.Record, attempt, refused, refuseSuccessor(created.Supersedes))
+		return err
 	})
-	if err != nil && !errors.Is(err, errReplayed) {
+	if err != nil {
 		return task.Transition{}, d.explained("store the new task "+string(created.TaskID), err)
 	}
 	return made, nil

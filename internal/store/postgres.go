@@ -83,6 +83,7 @@ func openPostgres(ctx context.Context, location string, options Options) (*Datab
 func displayed(config *pgx.ConnConfig) string {
 	shown := url.URL{Scheme: "postgres", User: url.User(config.User), Path: "/" + config.Database}
 	if strings.HasPrefix(config.Host, "/") {
+		shown.Host = "localhost"
 		shown.RawQuery = "host=" + config.Host
 	} else {
 		shown.Host = net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))

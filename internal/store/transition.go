@@ -103,7 +103,7 @@ func (d *Database) append(ctx context.Context, record task.Record, kinds ...task
 		if err != nil && d.dialect.violated(err) == "" {
 			return err
 		}
-		made, err = d.explain(ctx, in, record, attempt, err, d.refuseRecord)
+		made, err = d.explain(ctx, in, record, attempt, err, refuseRecord(record))
 		return err
 	})
 	if err != nil {
@@ -121,7 +121,7 @@ type refuseFunc func(ctx context.Context, in session) error
 // transition; or the fault with which it is refused. Refused is the error of the
 // database, nil when it only found nothing to do.
 func (d *Database) explain(ctx context.Context, in session, record task.Record, attempt int, refused error,
-	refuse func(task.Record) refuseFunc,
+	refuse refuseFunc,
 ) (task.Transition, error) {
 	if attempt > 1 {
 		own, found, err := first(ctx, in, scanStored, selectTransition, record.TaskID, record.Transition().Number)
@@ -135,7 +135,7 @@ func (d *Database) explain(ctx context.Context, in session, record task.Record, 
 			return replayed, err
 		}
 	}
-	if err := refuse(record)(ctx, in); err != nil {
+	if err := refuse(ctx, in); err != nil {
 		return task.Transition{}, err
 	}
 	if refused == nil {
@@ -145,7 +145,7 @@ func (d *Database) explain(ctx context.Context, in session, record task.Record, 
 }
 
 // refuseRecord reads the task of a claim or a verdict.
-func (d *Database) refuseRecord(record task.Record) refuseFunc {
+func refuseRecord(record task.Record) refuseFunc {
 	return func(ctx context.Context, in session) error {
 		current, found, err := first(ctx, in, scanStanding, selectStanding, record.TaskID)
 		switch {

@@ -192,8 +192,8 @@ CREATE TRIGGER tasks_born_pending BEFORE INSERT ON tasks FOR EACH ROW
 
 CREATE FUNCTION tasks_need_criteria() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM criteria WHERE task_id = NEW.id
-        HAVING count(*) = NEW.criteria_count AND max(number) = NEW.criteria_count) THEN
+    IF NEW.criteria_count IS DISTINCT FROM (SELECT count(*) FROM criteria WHERE task_id = NEW.id)
+        OR NEW.criteria_count IS DISTINCT FROM (SELECT max(number) FROM criteria WHERE task_id = NEW.id) THEN
         RAISE EXCEPTION '%', TG_NAME USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME;
     END IF;
     RETURN NEW;

@@ -176,8 +176,8 @@ WHEN NEW.status IS NOT 'pending' OR NEW.claimed_by IS NOT NULL OR NEW.claimed_at
 BEGIN SELECT RAISE(ABORT, 'tasks_born_pending'); END;
 
 CREATE TRIGGER tasks_need_criteria BEFORE INSERT ON tasks
-WHEN NOT EXISTS (SELECT 1 FROM criteria WHERE task_id = NEW.id
-    HAVING count(*) = NEW.criteria_count AND max(number) = NEW.criteria_count)
+WHEN NEW.criteria_count IS NOT (SELECT count(*) FROM criteria WHERE task_id = NEW.id)
+    OR NEW.criteria_count IS NOT (SELECT max(number) FROM criteria WHERE task_id = NEW.id)
 BEGIN SELECT RAISE(ABORT, 'tasks_need_criteria'); END;
 
 CREATE TRIGGER tasks_need_transition BEFORE INSERT ON tasks
