@@ -147,10 +147,13 @@ func TestCall_isMadeOnBehalfOfTheRightCaller(t *testing.T) {
 }
 
 func TestGetTask_staysUnderItsLimitOnTheWire(t *testing.T) {
-	c := startStdio(t, newOperations(t), Options{})
+	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
 	c.initialize()
 	control := strings.Repeat(`\u0001`, task.MaxEvidence)
 	created := resultOf(t, c.ask(callOf(1, "create_task", `{"title":"t","acceptance_criteria":["<b>","`+strings.Repeat("&", task.MaxCriterion)+`"],"created_by":"a"}`)))
+	if created.IsError {
+		t.Fatalf("create: %v", created.Content)
+	}
 	var made task.Created
 	if err := json.Unmarshal(created.StructuredContent, &made); err != nil {
 		t.Fatal(err)

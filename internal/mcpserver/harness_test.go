@@ -5,28 +5,39 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/store/storetest"
+	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
 // patience is how long a test waits for what must come.
 const patience = 30 * time.Second
 
-// newOperations returns a gate on an empty store, whose clock begins at a fixed
-// moment and goes on by one second at each look.
+// newOperations returns a gate on an empty database, whose clock begins at a
+// fixed moment and goes on by one second at each look.
 func newOperations(t *testing.T) task.Operations {
 	t.Helper()
+	database, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "tasks.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := database.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	var mu sync.Mutex
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return task.NewGate(storetest.NewOracle(), func() time.Time {
+	return task.NewGate(database, func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		now = now.Add(time.Second)
@@ -37,6 +48,15 @@ func newOperations(t *testing.T) task.Operations {
 // thisProcess is the caller of the tests over stdio.
 func thisProcess(lock task.AgentID) task.Caller {
 	return task.Caller{Principal: task.Principal{Kind: "process", ID: "p"}, Lock: lock}
+}
+
+// logging makes a server log to its test, unless it logs elsewhere.
+func logging(t *testing.T, options Options) Options {
+	t.Helper()
+	if options.Log == nil {
+		options.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	return options
 }
 
 // client is the other end of a stdio server.
@@ -54,6 +74,7 @@ func startStdio(t *testing.T, operations task.Operations, options Options) *clie
 	ctx, cancel := context.WithCancel(t.Context())
 	fromClient, in := io.Pipe()
 	out, toClient := io.Pipe()
+	options = logging(t, options)
 	c := &client{t: t, in: in, received: make(chan string), ended: make(chan error, 1), cancel: cancel}
 	go func() {
 		err := New(operations, options).ServeStdio(ctx, fromClient, toClient)
@@ -142,7 +163,7 @@ func callOf(id int, tool, arguments string) string {
 // startHTTP serves operations on a loopback address until the test ends.
 func startHTTP(t *testing.T, operations task.Operations, options Options) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(New(operations, options).Handler())
+	server := httptest.NewServer(New(operations, logging(t, options)).Handler())
 	t.Cleanup(server.Close)
 	return server
 }

@@ -45,7 +45,7 @@ func TestServeStdio_finishesWhatIsUnderWayBeforeItEnds(t *testing.T) {
 
 func TestServeStdio_answersEachOfManyPipelinedCallsOnce(t *testing.T) {
 	const calls = 10 * maxUnderWay
-	c := startStdio(t, newOperations(t), Options{})
+	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
 	c.initialize()
 	go func() {
 		for id := range calls {
@@ -56,8 +56,8 @@ func TestServeStdio_answersEachOfManyPipelinedCallsOnce(t *testing.T) {
 	seen, refused := map[int]int{}, 0
 	for range 2 * calls {
 		var answer struct {
-			ID    *int
-			Error *struct{ Code int }
+			ID     *int
+			Result toolResult
 		}
 		text := c.receive()
 		if err := json.Unmarshal([]byte(text), &answer); err != nil {
@@ -67,6 +67,9 @@ func TestServeStdio_answersEachOfManyPipelinedCallsOnce(t *testing.T) {
 			refused++
 			continue
 		}
+		if answer.Result.IsError {
+			t.Errorf("call %d: %s", *answer.ID, text)
+		}
 		seen[*answer.ID]++
 	}
 	if len(seen) != calls || refused != calls {
@@ -74,7 +77,7 @@ func TestServeStdio_answersEachOfManyPipelinedCallsOnce(t *testing.T) {
 	}
 }
 
-func TestServeStdio_workOnABoundedNumberOfCalls(t *testing.T) {
+func TestServeStdio_worksOnABoundedNumberOfCalls(t *testing.T) {
 	begun, finish := make(chan struct{}, 4*maxUnderWay), make(chan struct{})
 	operations := double{create: func(context.Context, task.Caller, task.CreateRequest) (task.Created, error) {
 		begun <- struct{}{}
@@ -128,7 +131,7 @@ func TestServeStdio_refusesAnIDThatIsUnderWay(t *testing.T) {
 }
 
 func TestServeStdio_answersLinesThatAreTooLong(t *testing.T) {
-	c := startStdio(t, newOperations(t), Options{})
+	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
 	c.initialize()
 	filler := func(bytes int) string { return strings.Repeat("x", bytes) }
 	create := func(evidence string) string {
@@ -154,7 +157,7 @@ func TestServeStdio_answersLinesThatAreTooLong(t *testing.T) {
 }
 
 func TestServeStdio_answersBytesThatAreNoUTF8(t *testing.T) {
-	c := startStdio(t, newOperations(t), Options{})
+	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
 	c.initialize()
 	for _, text := range []string{"\xff", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + "\xc3" + `"}}`, "\x00"} {
 		if got := c.ask(text); !strings.Contains(got, "-32700") {
@@ -167,7 +170,7 @@ func TestServeStdio_answersBytesThatAreNoUTF8(t *testing.T) {
 }
 
 func TestServeStdio_servesALastLineWithoutAnEnd(t *testing.T) {
-	c := startStdio(t, newOperations(t), Options{})
+	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
 	c.initialize()
 	if _, err := io.WriteString(c.in, ping); err != nil {
 		t.Fatal(err)
