@@ -45,10 +45,11 @@ func startServe(t *testing.T, database string) string {
 	t.Helper()
 	folder := t.TempDir()
 	serve := start(t, folder, environment(t), binary(), "serve", "--db", database, "--listen", "127.0.0.1:0")
-	return serve.await(t, `(http://127\.0\.0\.1:\d+)/mcp`)[1]
+	return serve.await(t, servedAt.String())[1]
 }
 
 var (
+	servedAt    = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/mcp`)
 	expectation = regexp.MustCompile(`^  - ([a-z0-9-]+) # ([a-z0-9 -]+)$`)
 	listed      = regexp.MustCompile(`(?m)^  - (?:scenario: )?([a-z0-9-]+)`)
 	scenarioDir = regexp.MustCompile(`^server-([a-z0-9-]+?)-\d{4}-\d\d-\d\dT`)

@@ -3,12 +3,18 @@
 package e2e
 
 import (
-	"path/filepath"
 	"testing"
+
+	"github.com/countersign-dev/countersign/internal/store/storetest"
 )
 
-// sqlite is the place of a database file that does not exist yet.
-func sqlite(t *testing.T) string {
-	t.Helper()
-	return filepath.Join(t.TempDir(), "tasks.db")
+// databases are the two that everything about the task gate is tried on: each
+// gives the --db of a new database.
+func databases() map[string]func(t *testing.T) string {
+	return map[string]func(t *testing.T) string{
+		"sqlite":   sqlite,
+		"postgres": func(t *testing.T) string { return storetest.Postgres(t) },
+	}
 }
+
+func sqlite(t *testing.T) string { return storetest.SQLite(t) }

@@ -15,6 +15,7 @@ import (
 	// The test drives the binary that this package makes: importing it tells the
 	// go command that a changed program is a changed test.
 	_ "github.com/countersign-dev/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/internal/store/storetest"
 )
 
 // The environment by which the outer process tells the inner one what it made.
@@ -31,7 +32,8 @@ const (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envBinary) == "" {
-		os.Exit(outer(m))
+		outer(m)
+		return
 	}
 	if os.Getenv(envIsolation) == isolated {
 		if err := raiseLoopback(); err != nil {
@@ -39,21 +41,30 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	storetest.Main(m)
 }
 
-// outer builds the binary and runs this test again in a namespace of its own.
-func outer(m *testing.M) int {
+// outer builds the binary and runs this test again in a namespace of its own, or
+// here if there is none. It exits with the inner test's code if that failed.
+func outer(m *testing.M) {
 	folder, err := os.MkdirTemp("", "countersign-e2e-")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
+		panic(err)
 	}
-	defer os.RemoveAll(folder)
+	code := 0
+	defer func() {
+		if err := os.RemoveAll(folder); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e:", err)
+		}
+		if code != 0 {
+			os.Exit(code)
+		}
+	}()
 	binary, err := buildBinary(folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
+		code = 1
+		return
 	}
 	os.Setenv(envBinary, binary)
 	os.Setenv(envIsolation, isolated)
@@ -63,13 +74,13 @@ func outer(m *testing.M) int {
 	var ended *exec.ExitError
 	switch {
 	case err == nil:
-		return 0
 	case errors.As(err, &ended):
-		return max(ended.ExitCode(), 1)
+		code = max(ended.ExitCode(), 1)
+	default:
+		fmt.Fprintln(os.Stderr, "e2e: no network namespace, so the tests share this machine's loopback:", err)
+		os.Setenv(envIsolation, loopback)
+		storetest.Main(m)
 	}
-	fmt.Fprintln(os.Stderr, "e2e: no network namespace, so the tests share this machine's loopback:", err)
-	os.Setenv(envIsolation, loopback)
-	return m.Run()
 }
 
 // buildBinary builds the program as it is shipped, in a folder that other users

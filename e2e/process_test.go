@@ -22,6 +22,9 @@ const (
 	stopTimeout  = 20 * time.Second
 )
 
+// maxShown is how much of what a process said is shown of a failed test.
+const maxShown = 4000
+
 // process is a program that runs beside a test, in a process group of its own.
 type process struct {
 	command *exec.Cmd
@@ -53,31 +56,45 @@ func (t *transcript) read() (string, <-chan struct{}) {
 	return t.text.String(), t.changed
 }
 
-// start starts a program in the folder. The test kills its whole process group
-// and reaps it in the end, if it has not ended by then.
+// start starts a program in the folder. The test ends it, and whatever it has
+// started, when it ends itself.
 func start(t *testing.T, folder string, env []string, argv ...string) *process {
 	t.Helper()
+	p, err := launch(folder, env, argv...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			said, _ := p.output.read()
+			t.Logf("%v said at last:\n%s", argv, said[max(0, len(said)-maxShown):])
+		}
+	})
+	return p
+}
+
+// launch starts a program; kill it in the end.
+func launch(folder string, env []string, argv ...string) (*process, error) {
 	p := &process{command: exec.Command(argv[0], argv[1:]...), output: newTranscript(), ended: make(chan struct{})}
 	p.command.Dir, p.command.Env = folder, env
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.command.WaitDelay = stopTimeout
 	if err := p.command.Start(); err != nil {
-		t.Fatalf("start %v: %v", argv, err)
+		return nil, fmt.Errorf("start %v: %w", argv, err)
 	}
 	go func() {
 		defer close(p.ended)
 		_ = p.command.Wait() // whoever stops the process looks at its state
 	}()
-	t.Cleanup(func() {
-		_ = p.signal(syscall.SIGKILL) // it may have ended by itself
-		<-p.ended
-		if t.Failed() {
-			said, _ := p.output.read()
-			t.Logf("%v said:\n%s", argv, said)
-		}
-	})
-	return p
+	return p, nil
+}
+
+// kill kills the process group and reaps the process.
+func (p *process) kill() {
+	_ = p.signal(syscall.SIGKILL) // it may have ended by itself
+	<-p.ended
 }
 
 // signal sends a signal to the process group.
