@@ -52,7 +52,7 @@ soak: needs
 	./tools/fuzz.sh 5m
 
 bench:
-	go run ./bench
+	go run ./bench -out bench/RESULTS.md
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/countersign ./cmd/countersign

@@ -1,0 +1,126 @@
+// Command bench measures Countersign against what stands beside it: the same
+// statements without its store, its store without MCP, a server of the same SDK
+// without tools, a small file beside a large one. CONTRIBUTING.md says how it is
+// started.
+//
+// It owns the figures of bench/RESULTS.md. It must not assert anything: a target
+// that is missed is shown as missed, and the run succeeds once it has measured.
+// Its one idea is that only ratios within one run mean anything on a machine that
+// is shared, so both sides of every ratio take turns.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// experiment is one part of the results.
+type experiment struct {
+	name string
+	run  func(ctx context.Context, l *lab) (section, error)
+}
+
+func experiments() []experiment {
+	return []experiment{
+		{"hammer", hammer},
+		{"mcp", overStdio},
+		{"postgres", onPostgres},
+		{"start", startAndIdle},
+		{"reads", readBoth},
+		{"micro", micro},
+	}
+}
+
+// settings are the flags.
+type settings struct {
+	lab
+	out  string
+	only string
+}
+
+func parse(arguments []string, printTo io.Writer) (settings, error) {
+	s := settings{lab: lab{log: printTo}}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(printTo)
+	flags.StringVar(&s.out, "out", "", "also write the results to this `file`")
+	flags.StringVar(&s.only, "only", "", "run only these experiments, a comma between them")
+	flags.StringVar(&s.directory, "dir", os.TempDir(), "measure on the disk of this `directory`")
+	flags.IntVar(&s.rounds, "rounds", 3, "rounds of each experiment")
+	flags.IntVar(&s.processes, "processes", 64, "processes that hammer one file")
+	flags.DurationVar(&s.hammerFor, "hammer", 10*time.Second, "length of a round of hammering")
+	flags.DurationVar(&s.roundFor, "for", 3*time.Second, "length of a round of the other experiments with writes")
+	flags.IntVar(&s.tasks, "tasks", 1_000_000, "tasks in the large file, in thousands")
+	return s, flags.Parse(arguments)
+}
+
+func run(ctx context.Context, arguments []string, in io.Reader, out, printTo io.Writer) error {
+	if len(arguments) == 2 && arguments[0] == workerCommand {
+		return work(ctx, arguments[1], in, out)
+	}
+	asked, err := parse(arguments, printTo)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(asked.directory, "countersign-bench-")
+	if err != nil {
+		return err
+	}
+	asked.directory = scratch
+	return errors.Join(asked.measure(ctx, out), os.RemoveAll(scratch))
+}
+
+// measure runs the experiments asked for and prints what they found, also when
+// one of them failed: the others stand.
+func (s *settings) measure(ctx context.Context, out io.Writer) error {
+	if err := s.build(ctx); err != nil {
+		return err
+	}
+	scene, err := look(s.directory)
+	if err != nil {
+		return err
+	}
+	var found []section
+	var failed error
+	for _, e := range experiments() {
+		if s.only != "" && !slices.Contains(strings.Split(s.only, ","), e.name) {
+			continue
+		}
+		one, err := e.run(ctx, &s.lab)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", e.name, err))
+			continue
+		}
+		found = append(found, one)
+	}
+	scene.loadAfter = load()
+	text := report(scene, s.rounds, found)
+	if _, err := io.WriteString(out, text); err != nil {
+		return err
+	}
+	if failed == nil && s.out != "" {
+		failed = os.WriteFile(s.out, []byte(text), 0o600)
+	}
+	return failed
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	startsEachRound = 8
+	megabyte        = 1e6
+	// A server is idle when its memory has been the same for settledSamples
+	// samples in a row, sampleEvery apart; it is given maxSamples for that.
+	sampleEvery    = 100 * time.Millisecond
+	settledSamples = 10
+	maxSamples     = 200
+)
+
+// startAndIdle measures the start, the idle memory and the size of the binary.
+func startAndIdle(ctx context.Context, l *lab) (section, error) {
+	directory, err := l.fresh()
+	if err != nil {
+		return section{}, err
+	}
+	file := filepath.Join(directory, "tasks.db")
+	if err := migrate(ctx, file); err != nil {
+		return section{}, err
+	}
+	started := map[string]series{}
+	for round := range l.rounds {
+		l.progress("start: round %d of %d", round+1, l.rounds)
+		if err := l.startRound(ctx, round, file, started); err != nil {
+			return section{}, err
+		}
+	}
+	l.progress("start: idle memory")
+	idle, err := idleMemory(ctx, l.binary, "mcp", "--db", file)
+	if err != nil {
+		return section{}, err
+	}
+	emptyIdle, err := idleMemory(ctx, l.empty)
+	if err != nil {
+		return section{}, err
+	}
+	size, emptySize, err := l.sizes()
+	if err != nil {
+		return section{}, err
+	}
+	return section{
+		title: "Start, idle memory, size",
+		method: fmt.Sprintf("From the start of the process to the answer of `tools/list`, after `initialize` and `notifications/initialized`: "+
+			"`countersign mcp` on an existing database beside a server of the same SDK without tools, both stripped; a round is the median of %d starts each, in turn. "+
+			"Memory is VmRSS once it has stayed the same for a second after that answer.", startsEachRound),
+		ours: "`countersign mcp`", beside: "empty SDK server",
+		figures: []figure{
+			{
+				name: "spawn to first `tools/list`", unit: " ms", ours: started[sideOurs], beside: started[sideBare],
+				value: started[sideOurs].over(started[sideBare]), target: &target{atMost, 2, "x"},
+			},
+			{name: "idle resident memory", unit: " MB", ours: series{idle}, beside: series{emptyIdle}, value: series{idle}, target: &target{atMost, 30, " MB"}},
+			{name: "stripped binary", unit: " MB", ours: series{size}, beside: series{emptySize}, value: series{size}, target: &target{atMost, 25, " MB"}},
+		},
+	}, nil
+}
+
+// startRound adds the median start of each side.
+func (l *lab) startRound(ctx context.Context, round int, file string, into map[string]series) error {
+	took := map[string]series{}
+	for range startsEachRound {
+		for _, side := range l.order(round) {
+			command, arguments := l.binary, []string{"mcp", "--db", file}
+			if side == sideBare {
+				command, arguments = l.empty, nil
+			}
+			began := time.Now()
+			server, err := dial(ctx, command, arguments...)
+			if err != nil {
+				return err
+			}
+			took[side] = append(took[side], float64(time.Since(began).Microseconds())/1000)
+			if err := server.close(); err != nil {
+				return err
+			}
+		}
+	}
+	for side, times := range took {
+		into[side] = append(into[side], times.median())
+	}
+	return nil
+}
+
+// idleMemory starts a server and returns its resident megabytes at rest.
+func idleMemory(ctx context.Context, command string, arguments ...string) (megabytes float64, err error) {
+	server, err := dial(ctx, command, arguments...)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, server.close()) }()
+	ticker := time.NewTicker(sampleEvery)
+	defer ticker.Stop()
+	last, same := 0.0, 0
+	for range maxSamples {
+		now, err := resident(server.process.Process.Pid)
+		if err != nil {
+			return 0, err
+		}
+		if now != last {
+			last, same = now, 0
+		} else if same++; same == settledSamples {
+			return last, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-ticker.C:
+		}
+	}
+	return 0, fmt.Errorf("the memory of %s did not settle; the last sample was %.1f MB", filepath.Base(command), last)
+}
+
+// resident reads VmRSS of a process, in megabytes.
+func resident(pid int) (float64, error) {
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return 0, fmt.Errorf("read the memory of a process, which needs Linux: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if kibibytes, found := strings.CutPrefix(line, "VmRSS:"); found {
+			value, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(kibibytes), " kB"), 64)
+			return value * 1024 / megabyte, err
+		}
+	}
+	return 0, errors.New("the status of the process has no VmRSS")
+}
+
+func (l *lab) sizes() (ours, empty float64, err error) {
+	for binary, into := range map[string]*float64{l.binary: &ours, l.empty: &empty} {
+		found, err := os.Stat(binary)
+		if err != nil {
+			return 0, 0, err
+		}
+		*into = float64(found.Size()) / megabyte
+	}
+	return ours, empty, nil
+}
