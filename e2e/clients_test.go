@@ -32,6 +32,7 @@ const quickstartGolden = "testdata/quickstart.golden.json"
 
 // TestClients_doTheQuickstart drives the quickstart with the official clients.
 func TestClients_doTheQuickstart(t *testing.T) {
+	t.Parallel()
 	clients := []struct {
 		name     string
 		argv     []string

@@ -20,6 +20,7 @@ import (
 // revisions against serve. The suite compares scenarios with the file of
 // expected failures; this test also compares every single check.
 func TestServe_conformsToTheOfficialSuite(t *testing.T) {
+	t.Parallel()
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()

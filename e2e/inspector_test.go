@@ -19,6 +19,7 @@ const inspectorToolError = 5
 // TestInspector_doesTheQuickstart drives the quickstart with the command line of
 // the official Inspector, each call a process and a connection of its own.
 func TestInspector_doesTheQuickstart(t *testing.T) {
+	t.Parallel()
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run("stdio, "+era+" era", func(t *testing.T) {
 			t.Parallel()

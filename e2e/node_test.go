@@ -47,11 +47,11 @@ func absolute(t *testing.T, file string) string {
 
 // startNode starts a server written for Node. Where the tests share the
 // machine's loopback, the server is held to it.
-func startNode(t *testing.T, env []string, argv ...string) *process {
+func startNode(t *testing.T, env []string, argv ...string) {
 	t.Helper()
 	command := []string{node(t)}
 	if os.Getenv(envIsolation) == loopback {
 		command = append(command, "--require", driver(t, "loopback.cjs"))
 	}
-	return start(t, t.TempDir(), environment(t, env...), append(command, argv...)...)
+	start(t, t.TempDir(), environment(t, env...), append(command, argv...)...)
 }

@@ -46,6 +46,7 @@ func realServers() []realServer {
 }
 
 func TestProbe_ofRealServers(t *testing.T) {
+	t.Parallel()
 	for _, server := range realServers() {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,8 +13,10 @@ import (
 // TestScripts_ofTheGate runs the scripts of testdata/script/gate on both
 // databases: $DB is the --db of a new one.
 func TestScripts_ofTheGate(t *testing.T) {
+	t.Parallel()
 	for name, open := range databases() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			runScripts(t, "gate", open)
 		})
 	}
@@ -22,6 +24,7 @@ func TestScripts_ofTheGate(t *testing.T) {
 
 // TestScripts_ofFilesAndAddresses runs the scripts that need no second database.
 func TestScripts_ofFilesAndAddresses(t *testing.T) {
+	t.Parallel()
 	runScripts(t, "machine", sqlite)
 }
 
