@@ -122,7 +122,10 @@ func postgresLacking(ctx context.Context, in session, location string) ([]migrat
 	if err != nil {
 		return nil, err
 	}
-	exists, err := one[bool](ctx, in, "SELECT to_regclass('countersign_migrations') IS NOT NULL")
+	// to_regclass would answer from a cache that waiting for an advisory lock
+	// does not refresh; a query of the catalog sees what is committed.
+	exists, err := one[bool](ctx, in, `SELECT EXISTS (SELECT FROM pg_catalog.pg_tables
+WHERE schemaname = ANY (current_schemas(false)) AND tablename = 'countersign_migrations')`)
 	if err != nil {
 		return nil, err
 	}
