@@ -73,7 +73,7 @@ func (g *openingGate) open(ctx context.Context, p *process, location string) err
 
 // close closes the database, if it was opened.
 func (g *openingGate) close() error {
-	if g.failed != nil {
+	if g.database == nil {
 		return nil
 	}
 	return g.database.Close()

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -121,6 +123,22 @@ func TestCall_survivesAPanic(t *testing.T) {
 	}
 	if status, answer := post(t, server.URL, callOf(4, "list_tasks", `{}`), nil); status != 200 || resultOf(t, answer).IsError {
 		t.Errorf("over HTTP after the panic: %d %s", status, answer)
+	}
+}
+
+func TestGuard_answersDefectsOutsideOfTools(t *testing.T) {
+	server := New(newOperations(t), logging(t, Options{}))
+	for name, next := range map[string]mcp.MethodHandler{
+		"a panic": func(context.Context, string, mcp.Request) (mcp.Result, error) { panic("secret") },
+		"an error without a code": func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			return nil, errors.New("secret")
+		},
+	} {
+		_, err := server.guard(next)(t.Context(), "prompts/list", nil)
+		coded, ok := errors.AsType[*jsonrpc.Error](err)
+		if !ok || coded.Code != jsonrpc.CodeInternalError || strings.Contains(coded.Message+string(coded.Data), "secret") || !uuids.Match(coded.Data) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

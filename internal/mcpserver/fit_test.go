@@ -12,12 +12,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-// texts of any length up to what the gate lets in, of characters that JSON
-// writes in one to six bytes.
+// drawText draws a text of any length up to what the gate lets in, often of all
+// of it, of characters that JSON writes in one to six bytes.
 func drawText(t *rapid.T, label string, bytes int) string {
 	unit := rapid.SampledFrom([]string{"a", "é", "€", "😀", "<", "\"", "\\", "\n", "\x01", "\u2028", "a\x02€"}).Draw(t, label+" unit")
 	tail := rapid.SampledFrom([]string{"", "x", "😀", "\x1f"}).Draw(t, label+" tail")
-	count := rapid.IntRange(0, bytes/len(unit)).Draw(t, label+" count")
+	count := rapid.OneOf(rapid.Just(bytes/len(unit)), rapid.IntRange(0, bytes/len(unit))).Draw(t, label+" count")
 	return strings.Repeat(unit, count) + tail
 }
 
@@ -27,7 +27,8 @@ func drawTask(t *rapid.T) task.Task {
 		Evidence: drawText(t, "evidence", task.MaxEvidence), Notes: drawText(t, "notes", task.MaxNotes),
 		History: make([]task.Change, 3),
 	}
-	for left := task.MaxCriteriaBytes; len(whole.AcceptanceCriteria) < rapid.IntRange(1, task.MaxCriteria).Draw(t, "criteria"); {
+	left := task.MaxCriteriaBytes
+	for range rapid.IntRange(1, task.MaxCriteria).Draw(t, "criteria") {
 		criterion := drawText(t, "criterion", min(task.MaxCriterion, left))
 		left = max(left-len(criterion), 1)
 		whole.AcceptanceCriteria = append(whole.AcceptanceCriteria, criterion)

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // newOperations returns a gate on an empty database, whose clock begins at a
 // fixed moment and goes on by one second at each look.
@@ -59,6 +59,14 @@ func logging(t *testing.T, options Options) Options {
 	return options
 }
 
+// shut closes what a test opened.
+func shut(t *testing.T, closer io.Closer) {
+	t.Helper()
+	if err := closer.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // client is the other end of a stdio server.
 type client struct {
 	t        *testing.T
@@ -78,7 +86,7 @@ func startStdio(t *testing.T, operations task.Operations, options Options) *clie
 	c := &client{t: t, in: in, received: make(chan string), ended: make(chan error, 1), cancel: cancel}
 	go func() {
 		err := New(operations, options).ServeStdio(ctx, fromClient, toClient)
-		toClient.Close()
+		shut(t, toClient)
 		c.ended <- err
 	}()
 	go func() {
@@ -94,10 +102,10 @@ func startStdio(t *testing.T, operations task.Operations, options Options) *clie
 	}()
 	t.Cleanup(func() {
 		cancel()
-		in.Close()
+		shut(t, in)
 		for range c.received {
 		}
-		fromClient.Close()
+		shut(t, fromClient)
 	})
 	return c
 }
@@ -129,7 +137,7 @@ func (c *client) receive() string {
 // ended.
 func (c *client) hangUp() (rest []string, err error) {
 	c.t.Helper()
-	c.in.Close()
+	shut(c.t, c.in)
 	for text := range c.received {
 		rest = append(rest, text)
 	}
@@ -188,7 +196,7 @@ func post(t *testing.T, url, body string, headers map[string]string) (int, strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer shut(t, response.Body)
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)

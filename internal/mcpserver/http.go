@@ -43,19 +43,21 @@ func (s *Server) Handler() http.Handler {
 // recovered turns a panic into an answer.
 func (s *Server) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			cause := recover()
-			if cause == nil {
-				return
-			}
-			if cause == http.ErrAbortHandler {
-				panic(cause) // how net/http is told to break off
-			}
-			hidden := s.hide(r.Context(), r.Method+" "+r.URL.Path, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
-			refuse(w, http.StatusInternalServerError, &refused{code: jsonrpc.CodeInternalError, message: hidden.Message, data: hidden})
-		}()
+		defer s.answerPanic(w, r)
 		next.ServeHTTP(w, r)
 	})
+}
+
+func (s *Server) answerPanic(w http.ResponseWriter, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(cause) // how net/http is told to break off
+	}
+	hidden := s.hide(r.Context(), r.Method+" "+r.URL.Path, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+	refuse(w, http.StatusInternalServerError, &refused{code: jsonrpc.CodeInternalError, message: hidden.Message, data: hidden})
 }
 
 // onLoopback refuses a request that names a host other than this machine: a
@@ -133,7 +135,8 @@ func wellFormedBody(body []byte) *refused {
 // refuse answers with a JSON-RPC error.
 func refuse(w http.ResponseWriter, status int, refusal *refused) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	// A client that has gone cannot be told.
-	_, _ = w.Write(append(refusal.encode(), '\n'))
+	_, _ = w.Write(append(refusal.encode(), '\n')) //nolint:gosec // G705: it is JSON, and says so
 }

@@ -87,7 +87,9 @@ func TestHandler_takesOnlyPost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response.Body.Close()
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
 		if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != "POST" {
 			t.Errorf("%s: %d, Allow %q", method, response.StatusCode, response.Header.Get("Allow"))
 		}

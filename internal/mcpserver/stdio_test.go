@@ -29,7 +29,7 @@ func TestServeStdio_finishesWhatIsUnderWayBeforeItEnds(t *testing.T) {
 		c.send(callOf(7, "create_task", someTask))
 		<-begun
 		if ending == "input" {
-			c.in.Close()
+			shut(t, c.in)
 		} else {
 			c.cancel()
 		}

@@ -39,14 +39,20 @@ func (s *Server) createTask(caller task.Caller) tool[task.CreateRequest, task.Cr
 			"To try again after a rejection, set supersedes to the rejected task.",
 		annotations: additive(),
 		arguments: []argument[task.CreateRequest]{
-			{"title", fmt.Sprintf("What is to be done, in one line of at most %d characters.", task.MaxTitle), required,
-				func(q *task.CreateRequest) any { return &q.Title }, nil},
-			{"acceptance_criteria", fmt.Sprintf("What must hold, one checkable statement each; 1 to %d, each at most %d characters, together at most %d KiB.",
-				task.MaxCriteria, task.MaxCriterion, task.MaxCriteriaBytes>>10), checked,
-				func(q *task.CreateRequest) any { return &q.AcceptanceCriteria }, atLeastOne},
+			{
+				"title", fmt.Sprintf("What is to be done, in one line of at most %d characters.", task.MaxTitle), required,
+				func(q *task.CreateRequest) any { return &q.Title }, nil,
+			},
+			{
+				"acceptance_criteria", fmt.Sprintf("What must hold, one checkable statement each; 1 to %d, each at most %d characters, together at most %d KiB.",
+					task.MaxCriteria, task.MaxCriterion, task.MaxCriteriaBytes>>10), checked,
+				func(q *task.CreateRequest) any { return &q.AcceptanceCriteria }, atLeastOne,
+			},
 			callerArgument("created_by", caller, func(q *task.CreateRequest) any { return &q.CreatedBy }),
-			{"supersedes", "Id of the rejected task that this one replaces. A rejected task has at most one successor.", optional,
-				func(q *task.CreateRequest) any { return &q.Supersedes }, nil},
+			{
+				"supersedes", "Id of the rejected task that this one replaces. A rejected task has at most one successor.", optional,
+				func(q *task.CreateRequest) any { return &q.Supersedes }, nil,
+			},
 			keyArgument(func(q *task.CreateRequest) any { return &q.IdempotencyKey }),
 		},
 		call: func(ctx context.Context, q task.CreateRequest) (task.Created, error) {
@@ -65,9 +71,11 @@ func (s *Server) claimDone(caller task.Caller) tool[task.ClaimRequest, task.Clai
 		arguments: []argument[task.ClaimRequest]{
 			taskArgument(func(q *task.ClaimRequest) any { return &q.TaskID }),
 			callerArgument("agent_id", caller, func(q *task.ClaimRequest) any { return &q.AgentID }),
-			{"evidence", fmt.Sprintf("For each criterion: what was done, where it is (files, commits, URLs) and how to check it (commands and what they print). At most %d KiB.",
-				task.MaxEvidence>>10), checked,
-				func(q *task.ClaimRequest) any { return &q.Evidence }, nil},
+			{
+				"evidence", fmt.Sprintf("For each criterion: what was done, where it is (files, commits, URLs) and how to check it (commands and what they print). At most %d KiB.",
+					task.MaxEvidence>>10), checked,
+				func(q *task.ClaimRequest) any { return &q.Evidence }, nil,
+			},
 			keyArgument(func(q *task.ClaimRequest) any { return &q.IdempotencyKey }),
 		},
 		call: func(ctx context.Context, q task.ClaimRequest) (task.ClaimRecorded, error) {
@@ -86,10 +94,14 @@ func (s *Server) verify(caller task.Caller) tool[task.VerifyRequest, task.Decide
 		arguments: []argument[task.VerifyRequest]{
 			taskArgument(func(q *task.VerifyRequest) any { return &q.TaskID }),
 			callerArgument("verifier_agent_id", caller, func(q *task.VerifyRequest) any { return &q.VerifierAgentID }),
-			{"verdict", "verified only if every criterion holds.", required,
-				func(q *task.VerifyRequest) any { return &q.Verdict }, oneOf(task.Verified, task.Rejected)},
-			{"notes", fmt.Sprintf("What you checked and found, criterion by criterion. Required when rejected: name the gap. At most %d KiB.", task.MaxNotes>>10), optional,
-				func(q *task.VerifyRequest) any { return &q.Notes }, nil},
+			{
+				"verdict", "verified only if every criterion holds.", required,
+				func(q *task.VerifyRequest) any { return &q.Verdict }, oneOf(task.Verified, task.Rejected),
+			},
+			{
+				"notes", fmt.Sprintf("What you checked and found, criterion by criterion. Required when rejected: name the gap. At most %d KiB.", task.MaxNotes>>10), optional,
+				func(q *task.VerifyRequest) any { return &q.Notes }, nil,
+			},
 			keyArgument(func(q *task.VerifyRequest) any { return &q.IdempotencyKey }),
 		},
 		call: func(ctx context.Context, q task.VerifyRequest) (task.Decided, error) {
@@ -129,8 +141,10 @@ func (s *Server) listTasks() tool[task.Query, task.Page] {
 			fmt.Sprintf("counts are of all tasks by status, each counted up to %d.", task.MaxCount),
 		annotations: reading(),
 		arguments: []argument[task.Query]{
-			{"status", "Only tasks with this status.", optional, func(q *task.Query) any { return &q.Status },
-				oneOf(task.Pending, task.Claimed, task.Verified, task.Rejected)},
+			{
+				"status", "Only tasks with this status.", optional, func(q *task.Query) any { return &q.Status },
+				oneOf(task.Pending, task.Claimed, task.Verified, task.Rejected),
+			},
 			{"created_by", "Only tasks that this agent created.", optional, func(q *task.Query) any { return &q.CreatedBy }, nil},
 			{"claimed_by", "Only tasks that this agent claimed.", optional, func(q *task.Query) any { return &q.ClaimedBy }, nil},
 			{"verifiable_by", "Only tasks whose verdict this agent may give.", optional, func(q *task.Query) any { return &q.VerifiableBy }, nil},
