@@ -1,0 +1,85 @@
+package probe_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+func TestNetwork_hasACauseForEachWayOfNotGettingThrough(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	secure.Config.ErrorLog = nil
+	plain := double{}.start(t)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for name, row := range map[string]struct {
+		url   string
+		cause registry.Cause
+	}{
+		"a name that no resolver takes":  {"http://" + strings.Repeat("a", 64) + ".invalid", registry.DNS},
+		"nobody listens":                 {gone.URL, registry.Refused},
+		"an unknown certificate":         {secure.URL, registry.TLS},
+		"TLS spoken to a plain server":   {strings.Replace(plain.URL, "http:", "https:", 1), registry.TLS},
+		"plain HTTP spoken to TLS":       {strings.Replace(secure.URL, "https:", "http:", 1), registry.Status},
+		"a greeting of another protocol": {greets(t, "SSH-2.0-OpenSSH_9.2\r\n"), registry.Unreachable},
+		"a server that hangs up":         {greets(t, ""), registry.Unreachable},
+		"a status that is no number":     {greets(t, "HTTP/1.1 OK\r\n\r\n"), registry.Unreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkGates(t, probed(t, row.url, generous), row.cause, row.cause, row.cause)
+		})
+	}
+}
+
+// greets listens, says one thing to whoever comes, and hangs up.
+func greets(t *testing.T, greeting string) (url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		for {
+			visitor, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = visitor.Write([]byte(greeting))
+			_, _ = visitor.Read(make([]byte, 4096))
+			_ = visitor.Close()
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
+// TestNetwork_goesThroughNoProxyOfTheEnvironment is not parallel, because it
+// sets the environment.
+func TestNetwork_goesThroughNoProxyOfTheEnvironment(t *testing.T) {
+	var asked atomic.Int64
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusOK)
+	}))
+	t.Cleanup(proxy.Close)
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("http_proxy", proxy.URL)
+	got := probed(t, "http://"+strings.Repeat("a", 64)+".invalid", generous)
+	checkGates(t, got, registry.DNS, registry.DNS, registry.DNS)
+	if asked.Load() != 0 {
+		t.Errorf("the proxy was asked %d times", asked.Load())
+	}
+}
