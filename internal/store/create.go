@@ -101,7 +101,7 @@ func (d *Database) Create(ctx context.Context, created task.NewTask) (task.Trans
 	made := created.Transition()
 	err := d.write(ctx, func(ctx context.Context, in session, attempt int) error {
 		refused := d.dialect.create(ctx, in, created)
-		if refused == nil || d.dialect.violated(refused) == "" {
+		if refused == nil || d.Violated(refused) == "" {
 			return refused
 		}
 		var err error

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gofrs/flock"
@@ -14,6 +15,9 @@ const (
 
 // lockFileMode lets everybody who may read the database queue for it.
 const lockFileMode = 0o644
+
+// errNoLock says that the lock files cannot be used: no access, or no room.
+var errNoLock = errors.New("the lock files beside the database cannot be used")
 
 // fileLock is the lock that the writers of all processes queue for, in the
 // kernel. A process passes the turnstile first, waits for the writer lock in it,
@@ -34,13 +38,13 @@ func newFileLock(database string) *fileLock {
 // Lock blocks until this process is the writer.
 func (l *fileLock) Lock() error {
 	if err := l.turnstile.Lock(); err != nil {
-		return fmt.Errorf("enter the queue of writers: %w", err)
+		return fmt.Errorf("%w: enter the queue of writers: %w", errNoLock, err)
 	}
 	if err := l.writer.Lock(); err != nil {
-		return fmt.Errorf("become the writer: %w", leave(l.turnstile, err))
+		return fmt.Errorf("%w: become the writer: %w", errNoLock, leave(l.turnstile, err))
 	}
 	if err := l.turnstile.Unlock(); err != nil {
-		return fmt.Errorf("leave the queue of writers: %w", leave(l.writer, err))
+		return fmt.Errorf("%w: leave the queue of writers: %w", errNoLock, leave(l.writer, err))
 	}
 	return nil
 }

@@ -73,6 +73,9 @@ func sqliteUnavailable(err error) *fault.Error {
 	if errors.Is(err, errQueueClosed) || errors.Is(err, errQueueFull) {
 		return task.Unavailable(err)
 	}
+	if errors.Is(err, errNoLock) {
+		return noAccess(err)
+	}
 	failed, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return nil

@@ -100,7 +100,7 @@ func (d *Database) append(ctx context.Context, record task.Record, kinds ...task
 				return nil
 			}
 		}
-		if err != nil && d.dialect.violated(err) == "" {
+		if err != nil && d.Violated(err) == "" {
 			return err
 		}
 		made, err = d.explain(ctx, in, record, attempt, err, refuseRecord(record))
@@ -141,7 +141,7 @@ func (d *Database) explain(ctx context.Context, in session, record task.Record, 
 	if refused == nil {
 		return task.Transition{}, errStale
 	}
-	return task.Transition{}, refusal(d.dialect.violated(refused), record, refused)
+	return task.Transition{}, refusal(d.Violated(refused), record, refused)
 }
 
 // refuseRecord reads the task of a claim or a verdict.
