@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -21,6 +22,10 @@ type Constraint struct {
 // for SQLite only guard against REPLACE, which fires no delete trigger; those
 // for PostgreSQL only guard against TRUNCATE.
 func Constraints() []Constraint {
+	return slices.Concat(ofCriteria(), ofTransitions(), ofTasks(), ofHeartbeat())
+}
+
+func ofCriteria() []Constraint {
 	return []Constraint{
 		{"criteria_key", fault.Internal, ""},
 		{"criteria_task", fault.Internal, ""},
@@ -31,7 +36,11 @@ func Constraints() []Constraint {
 		{"criteria_no_update", fault.Internal, ""},
 		{"criteria_no_delete", fault.Internal, ""},
 		{"criteria_no_truncate", fault.Internal, dialectPostgres},
+	}
+}
 
+func ofTransitions() []Constraint {
+	return []Constraint{
 		{"transitions_key", fault.Internal, ""},
 		{"transitions_task", fault.Internal, ""},
 		{"transitions_step", fault.Internal, ""},
@@ -54,7 +63,11 @@ func Constraints() []Constraint {
 		{"transitions_no_update", fault.Internal, ""},
 		{"transitions_no_delete", fault.Internal, ""},
 		{"transitions_no_truncate", fault.Internal, dialectPostgres},
+	}
+}
 
+func ofTasks() []Constraint {
+	return []Constraint{
 		{"tasks_key", fault.Internal, ""},
 		{"tasks_id", fault.Internal, ""},
 		{"tasks_title", fault.InvalidArgument, ""},
@@ -78,7 +91,11 @@ func Constraints() []Constraint {
 		{"tasks_follow_transition", fault.Internal, ""},
 		{"tasks_no_delete", fault.Internal, ""},
 		{"tasks_no_truncate", fault.Internal, dialectPostgres},
+	}
+}
 
+func ofHeartbeat() []Constraint {
+	return []Constraint{
 		{"heartbeat_key", fault.Internal, ""},
 		{"heartbeat_single", fault.Internal, ""},
 	}

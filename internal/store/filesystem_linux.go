@@ -37,7 +37,7 @@ func fileSystem(directory string) (string, error) {
 	}
 	table, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return "", nil //nolint:nilerr // without a mount table only the numbers above are known
+		return "", nil // Without a mount table only the numbers above are known.
 	}
 	defer table.Close()
 	return mountedAt(io.LimitReader(table, maxMountTable), directory), nil

@@ -29,16 +29,16 @@ func TestLocation_hidesThePassword(t *testing.T) {
 }
 
 func TestOpen_refusesAPostgresURLWithoutShowingIt(t *testing.T) {
-	coded := refused(t, "postgres://ada:s3cret@127.0.0.1:port/db", fault.InvalidArgument)
-	if strings.Contains(coded.Error()+coded.Hint, "s3cret") {
-		t.Errorf("the password shows: %v", coded)
+	told := refused(t, "postgres://ada:s3cret@127.0.0.1:port/db", fault.InvalidArgument)
+	if strings.Contains(told, "s3cret") {
+		t.Errorf("the password shows: %s", told)
 	}
 }
 
 func TestOpen_isUnavailableWithoutAServer(t *testing.T) {
 	location := "postgres://ada:s3cret@/db?host=" + url.QueryEscape(t.TempDir())
-	if coded := refused(t, location, fault.Unavailable); strings.Contains(coded.Error()+coded.Hint, "s3cret") {
-		t.Errorf("the password shows: %v", coded)
+	if told := refused(t, location, fault.Unavailable); strings.Contains(told, "s3cret") {
+		t.Errorf("the password shows: %s", told)
 	}
 }
 

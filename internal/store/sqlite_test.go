@@ -49,8 +49,9 @@ func open(t *testing.T, location string, options store.Options) *store.Database 
 	return db
 }
 
-// refused opens a location that must be refused with the code and a hint.
-func refused(t *testing.T, location string, code fault.Code) *fault.Error {
+// refused opens a location that must be refused with the code and a hint, and
+// returns all that the fault says.
+func refused(t *testing.T, location string, code fault.Code) string {
 	t.Helper()
 	db, err := store.Open(t.Context(), location, store.Options{WriteWait: time.Minute})
 	if err == nil {
@@ -60,7 +61,7 @@ func refused(t *testing.T, location string, code fault.Code) *fault.Error {
 	if !ok || coded.Code != code || coded.Hint == "" {
 		t.Fatalf("open %s: got %v, want %s with a hint", location, err, code)
 	}
-	return coded
+	return coded.Error() + "\n" + coded.Hint
 }
 
 func digest(t *testing.T, file string) [sha256.Size]byte {
@@ -129,8 +130,8 @@ func TestOpen_leavesANewerFileUntouched(t *testing.T) {
 	run(t, newer, "PRAGMA user_version = 99")
 	newer.Close()
 	before := digest(t, file)
-	if coded := refused(t, file, fault.Unavailable); !strings.Contains(coded.Message, "99") {
-		t.Errorf("the message does not tell the version: %v", coded)
+	if told := refused(t, file, fault.Unavailable); !strings.Contains(told, "99") {
+		t.Errorf("the message does not tell the version: %s", told)
 	}
 	if digest(t, file) != before {
 		t.Error("the file was changed")

@@ -112,9 +112,9 @@ func strike(ctx context.Context, foreign *sql.DB, kind string, a attack, expand 
 		return fmt.Errorf("prepare: %w", err)
 	}
 	for _, trigger := range a.peel {
-		drop := "DROP TRIGGER " + trigger
+		drop := fmt.Sprintf("DROP TRIGGER %s", trigger)
 		if table, _, _ := strings.Cut(trigger, "_"); kind == postgres {
-			drop += " ON " + table
+			drop = fmt.Sprintf("DROP TRIGGER %s ON %s", trigger, table)
 		}
 		if _, err := conn.ExecContext(ctx, drop); err != nil {
 			return fmt.Errorf("prepare: %w", err)

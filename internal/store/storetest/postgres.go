@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -39,8 +38,9 @@ type cluster struct {
 	err       error
 	directory string
 	server    *exec.Cmd
-	ended     chan error
-	output    bytes.Buffer
+	ended     chan struct{} // closed when the server has ended, with failed
+	failed    error
+	output    said
 }
 
 var shared cluster //nolint:gochecknoglobals // one server for a test process: starting it takes seconds
@@ -119,8 +119,11 @@ func (c *cluster) start() error {
 	if err := c.server.Start(); err != nil {
 		return fmt.Errorf("start postgres: %w", err)
 	}
-	c.ended = make(chan error, 1)
-	go func() { c.ended <- c.server.Wait() }()
+	c.ended = make(chan struct{})
+	go func() {
+		defer close(c.ended)
+		c.failed = c.server.Wait()
+	}()
 	return c.await()
 }
 
@@ -143,9 +146,8 @@ func (c *cluster) await() error {
 			return nil
 		}
 		select {
-		case err := <-c.ended:
-			c.ended <- err
-			return fmt.Errorf("postgres ended at its start: %w\n%s", err, c.output.String())
+		case <-c.ended:
+			return fmt.Errorf("postgres ended at its start: %w\n%s", c.failed, c.output.String())
 		case <-ctx.Done():
 			return fmt.Errorf("postgres did not answer within %v: %w", startWait, failed)
 		case <-again.C:

@@ -14,7 +14,7 @@ func jobs(count int, of job) []job {
 	all := make([]job, count)
 	for i := range all {
 		all[i] = of
-		all[i].Agent, all[i].Seed = task.AgentID(fmt.Sprintf("agent-%d", i)), uint64(i)+1 //nolint:gosec // G115: a small number
+		all[i].Agent, all[i].Seed = task.AgentID(fmt.Sprintf("agent-%d", i)), uint64(i)+1
 	}
 	return all
 }

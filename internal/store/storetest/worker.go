@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -274,16 +275,25 @@ func collect(t testing.TB, workers []*worker, killed bool) []event {
 }
 
 // said keeps the beginning of what a process says, within a bound.
-type said struct{ kept []byte }
+type said struct {
+	mu   sync.Mutex
+	kept []byte
+}
 
-// maxSaid bounds what is kept of a worker's standard error.
+// maxSaid bounds what is kept of a process's words.
 const maxSaid = 16 << 10
 
 // Write keeps what fits.
 func (s *said) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.kept = append(s.kept, text[:min(len(text), maxSaid-len(s.kept))]...)
 	return len(text), nil
 }
 
 // String returns what was kept.
-func (s *said) String() string { return string(s.kept) }
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.kept)
+}
