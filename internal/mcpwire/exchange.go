@@ -28,20 +28,19 @@ type Exchange struct {
 	trace    *trace
 }
 
-// Do sends the request. An error is a *Failure.
-func Do(client *http.Client, request *http.Request) (*Exchange, error) {
+// Do sends the request, bound to ctx. An error is a *Failure.
+func Do(ctx context.Context, client *http.Client, request *http.Request) (*Exchange, error) {
 	seen := newTrace()
-	request = prepared(request, seen)
-	response, err := client.Do(request)
+	response, err := client.Do(prepared(ctx, request, seen)) //nolint:bodyclose // the Exchange owns the body; its Close closes it
 	if err != nil {
-		return nil, explain(request.Context(), err, seen)
+		return nil, explain(ctx, err, seen)
 	}
 	return &Exchange{Response: response, trace: seen}, nil
 }
 
-func prepared(request *http.Request, seen *trace) *http.Request {
+func prepared(ctx context.Context, request *http.Request, seen *trace) *http.Request {
 	request.Header.Set("Accept-Encoding", "identity")
-	return request.WithContext(seen.follow(request.Context()))
+	return request.WithContext(seen.follow(ctx))
 }
 
 // Close ends the exchange, also in the middle of an answer.
@@ -90,14 +89,14 @@ func (e *Exchange) StatusDetail() string {
 	status := e.Response.StatusCode
 	detail := fmt.Sprintf("status %d", status)
 	name := ""
-	switch cause := registry.StatusCause(status); {
-	case cause == registry.Redirect:
+	switch {
+	case registry.StatusCause(status) == registry.Redirect:
 		name = "Location"
-	case cause == registry.Auth:
+	case status == http.StatusUnauthorized:
 		name = "WWW-Authenticate"
-	case cause == registry.RateLimited:
+	case status == http.StatusTooManyRequests:
 		name = "Retry-After"
-	case cause == registry.Forbidden:
+	case status == http.StatusForbidden:
 		body, _ := io.ReadAll(io.LimitReader(e.Response.Body, maxRefusal))
 		if text := excerpt(body); text != "" {
 			detail += ": " + text
@@ -148,7 +147,7 @@ func (c *Client) send(ctx context.Context, request *http.Request, opensSession b
 	if opensSession {
 		return c.sendDetached(ctx, request)
 	}
-	return Do(c.http, request)
+	return Do(ctx, c.http, request)
 }
 
 // arrived keeps what the header of an answer says.

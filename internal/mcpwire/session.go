@@ -42,11 +42,11 @@ type pending struct {
 func (c *Client) sendDetached(ctx context.Context, request *http.Request) (*Exchange, error) {
 	detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	seen := newTrace()
-	request = prepared(request.WithContext(detached), seen)
+	request = prepared(detached, request, seen)
 	p := &pending{done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(p.done)
-		response, err := c.http.Do(request)
+		response, err := c.http.Do(request) //nolint:bodyclose // the Exchange owns the body; its Close closes it
 		if err != nil {
 			p.err = err
 			return
@@ -115,7 +115,7 @@ func (c *Client) end(ctx context.Context, id string) error {
 	}
 	c.address(request)
 	request.Header.Set(sessionHeader, id)
-	exchange, err := Do(c.http, request)
+	exchange, err := Do(ctx, c.http, request)
 	if err != nil {
 		return err
 	}

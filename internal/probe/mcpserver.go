@@ -84,7 +84,7 @@ func get(ctx context.Context, address *url.URL, settings Settings) (exchange *mc
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", clientName+"/"+settings.Version)
 	client := mcpwire.NewHTTPClient()
-	exchange, err = mcpwire.Do(client, request)
+	exchange, err = mcpwire.Do(ctx, client, request)
 	if err != nil {
 		client.CloseIdleConnections()
 		return nil, nil, err

@@ -46,7 +46,7 @@ type Timings struct {
 
 // ProbeResult is the evidence of one probe. It has no field that says "passed":
 // Passed is computed from the gates, and the zero value has not passed.
-type ProbeResult struct {
+type ProbeResult struct { //nolint:recvcheck // values are marshalled, and only a pointer can be unmarshalled into
 	Target    string
 	Profile   Profile
 	Healthz   GateResult
