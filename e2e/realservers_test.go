@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,15 +169,28 @@ func memoryFile(t *testing.T) []string {
 	return []string{"MEMORY_FILE_PATH=" + filepath.Join(t.TempDir(), "memory.jsonl")}
 }
 
+// nextPort counts up from below the ports that the kernel gives to connections,
+// so that no two servers of this test are given the same one.
+var nextPort atomic.Int32
+
 // freePort finds a port that nothing listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, last = 21000, 29000
+	for {
+		port := first + int(nextPort.Add(1))
+		if port > last {
+			t.Fatalf("no port between %d and %d is free", first, last)
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			continue // somebody else's
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return strconv.Itoa(port)
 	}
-	defer listener.Close()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }
 
 // awaitPort waits until something listens on the port, and returns its URL.
