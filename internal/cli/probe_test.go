@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -111,6 +113,24 @@ func TestHealthcheck_printsTheGateAsJSON(t *testing.T) {
 	var got registry.GateResult
 	if err := json.Unmarshal([]byte(out), &got); err != nil || !got.OK || got.Detail != "status 200" {
 		t.Errorf("got %q, %v, want a gate that holds", out, err)
+	}
+}
+
+func TestProbe_exitsNonZeroWhenItIsInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		_, _ = io.Copy(io.Discard, request.Body)
+		cancel()
+		<-request.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	var out, complaint bytes.Buffer
+	code := Main(ctx, []string{"probe", server.URL}, Surroundings{
+		In: strings.NewReader(""), Out: &out, Err: &complaint, Getenv: func(string) string { return "" },
+	})
+	if code != exitAsk || out.Len() != 0 || !strings.Contains(complaint.String(), "interrupted") {
+		t.Errorf("exit %d with %q and %q, want 2 and a word about the interruption", code, out.String(), complaint.String())
 	}
 }
 

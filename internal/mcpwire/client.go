@@ -39,6 +39,10 @@ const (
 // CloseTimeout bounds what Close takes, apart from the deadline of the probe.
 const CloseTimeout = 2 * time.Second
 
+// replyTimeout bounds an answer to a request of the server, because a server
+// that handles one request at a time takes none while it streams.
+const replyTimeout = time.Second
+
 // Identity is how the client introduces itself.
 type Identity struct {
 	Name    string `json:"name"`

@@ -104,6 +104,8 @@ func (c *Client) reply(ctx context.Context, request message) {
 		answer.Error = map[string]any{"code": methodNotFound, "message": "no capability was declared"}
 		c.warn("the server asked for %s although no capability was declared", request.method)
 	}
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
 	if exchange, err := c.post(ctx, "", answer); err == nil {
 		exchange.Close()
 	}
