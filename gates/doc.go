@@ -20,7 +20,7 @@
 //		Service: "port-scanner",
 //		Version: "1.4.0",
 //		Dependencies: []gates.Dependency{
-//			gates.Required("nmap", gates.Executable{Path: "nmap", Match: regexp.MustCompile(`Nmap version (\S+)`)}),
+//			gates.Required("nmap", gates.Executable{Path: "nmap", MinVersion: "7.80"}),
 //			gates.Required("findings", gates.SQL{DB: db, Query: "SELECT id FROM findings LIMIT 1"}),
 //			gates.Optional("whatweb", gates.Executable{Path: "whatweb"}),
 //		},
@@ -63,13 +63,54 @@
 // A check must do a small piece of the real work. That a file lies on PATH, a
 // port is open or a connection is in a pool says little.
 //
-//   - [Executable] runs a program with its version flag. A missing shared library,
-//     a truncated download or a wrong exit status is a failure, and so is output
-//     that does not match.
+//   - [Executable] runs a program with its version flag, and wants its exit status,
+//     its output and its version to be as they should.
 //   - [SQL] sends a query over a *sql.DB and wants a row. Query a table that you
 //     need, not just SELECT 1.
+//   - [HTTP] asks a server for a page over a connection of its own, and wants its
+//     status and its body to be as they should. Ask for a page that needs what you
+//     need.
+//   - [TCP] wants a connection to be accepted and kept. It is the weakest check.
 //   - [Func] is everything else: fetch a document from the index, load a model,
 //     write a file and read it back.
+//
+// # What is wrong with a program
+//
+// The detail of an [Executable] that fails begins with one of these, so that
+// whoever reads it knows what to repair:
+//
+//	not on PATH                     install it
+//	no such file                    install it, or correct the path
+//	not executable: ...             its permissions, those of its interpreter, or the mount
+//	not a program but ...           a download failed: an empty file, an HTML page, an archive
+//	truncated: ...                  a download was cut off
+//	wrong architecture: ...         a program for another processor
+//	wrong system: ...               a program for another operating system
+//	its interpreter ...             what runs the script, or the dynamic linker, is missing
+//	its #! line ends in ...         a script with the line ends of Windows
+//	shared library ...              a library is missing or damaged
+//	a shared library is too old     made for a newer system
+//	did not end in time ...         it hangs, or waits for input or a network
+//	killed by a signal: ...         it crashes
+//	exit status N, want M           it ends by itself in another way than it should
+//	output does not match ...       another program of that name
+//	version X is older than Y       update it
+//	no version found ...            give Match a group that finds it
+//
+// A program that runs as it should although a part that it loads is cut off is
+// truncated all the same: it fails when it first needs that part.
+//
+// # In your own tests
+//
+// Package gatestest runs the three gates, and the misbehaviour of clients that a
+// server must survive, inside a test of yours:
+//
+//	func TestGates(t *testing.T) {
+//		gatestest.Run(t, startServer(t))
+//	}
+//
+// What the prober asks and accepts, for servers that are not written in Go, stands
+// in docs/WIRE.md of the repository.
 //
 // # Promises
 //
@@ -83,7 +124,9 @@
 //   - A program is run in a process group of its own, which is killed and reaped
 //     with all that the program started. (A process that leaves the group by
 //     setsid is out of reach. On Windows the process tree is ended by taskkill.)
-//   - Output is read to its end but kept to 64 KiB only.
+//   - Output is read to its end but kept to 64 KiB only. Of a page, 64 KiB are read.
+//   - What is read of a program's file, to tell what is wrong with it, is bounded,
+//     and a hostile file can neither crash nor hang the check.
 //
 // # What is shown to whom
 //

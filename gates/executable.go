@@ -2,30 +2,17 @@ package gates
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
-	"time"
 )
-
-const (
-	// maxOutput is how much of a program's output is kept; the rest is read and dropped.
-	maxOutput = 64 << 10
-	// leftoverLimit is how long a process that a program left behind may hold the
-	// program's output open.
-	leftoverLimit = 500 * time.Millisecond
-)
-
-var versionNumber = regexp.MustCompile(`\d+(?:\.\d+)+`)
 
 // Executable checks a program by running it, since one that is truncated, built
 // for another machine or short of a library is found on PATH and fails on every
 // real call. It runs without a shell and without input, in the environment and
-// the working directory of the server.
+// the working directory of the server. What went wrong is told apart in the
+// detail; see the package documentation.
 type Executable struct {
 	// Path is a name to look up on PATH, or the path of the program.
 	Path string
@@ -34,8 +21,14 @@ type Executable struct {
 	// ExitCode is the exit status that it must end with.
 	ExitCode int
 	// Match must match its output (standard output and standard error, the first
-	// 64 KiB). The first group, if there is one, is the version that is shown.
+	// 64 KiB). Its first group, if it has one, is the version; else the version
+	// is the first number with a dot in the output.
 	Match *regexp.Regexp
+	// MinVersion is the oldest version that will do: numbers and dots, such as
+	// 2.30. Versions are compared number by number, and missing numbers are 0. A
+	// pre-release (-rc.1, beta2, .dev3 and the like) is older than its release,
+	// so 2.30.0-rc.1 is too old for 2.30; what else follows is not looked at.
+	MinVersion string
 }
 
 func (e Executable) check(ctx context.Context) finding {
@@ -44,29 +37,40 @@ func (e Executable) check(ctx context.Context) finding {
 	}
 	path, err := exec.LookPath(e.Path)
 	if err != nil {
-		return finding{detail: notFound(err)}
+		return finding{detail: notFound(e.Path, err)}
 	}
+	seen := look(path)
+	ran := run(ctx, path, e.args())
 	found := finding{present: true, path: path}
-	output, state, err := run(ctx, path, e.args())
-	first := firstLine(output)
-	switch {
-	case ctx.Err() != nil:
-		found.detail = "did not end in time and was killed" + after(first)
-	case err != nil:
-		found.detail = err.Error()
-	case state.ExitCode() != e.ExitCode:
-		found.detail = fmt.Sprintf("%s, want %d%s", state, e.ExitCode, after(first))
-	case e.Match != nil && !e.Match.MatchString(output):
-		found.detail = fmt.Sprintf("output does not match %s%s", e.Match, after(first))
-	default:
-		found.works = true
-		found.version = e.version(output)
-		found.detail = first
-		if first == "" {
-			found.detail = fmt.Sprintf("%s, no output", state)
-		}
+	if ran.overdue {
+		found.detail = "did not end in time and was killed" + after(ran.firstLine())
+	} else if wrong := ran.flaw(seen, e.ExitCode); wrong != "" {
+		found.detail = wrong
+	} else {
+		e.judge(&found, ran)
 	}
 	return found
+}
+
+// judge decides on what the program printed.
+func (e Executable) judge(found *finding, ran outcome) {
+	first := ran.firstLine()
+	if e.Match != nil && !e.Match.MatchString(ran.output) {
+		found.detail = fmt.Sprintf("output does not match %s%s", e.Match, after(first))
+		return
+	}
+	found.version = e.version(ran.output)
+	if e.MinVersion != "" {
+		if wrong := tooOld(found.version, e.MinVersion); wrong != "" {
+			found.detail = wrong + after(first)
+			return
+		}
+	}
+	found.works = true
+	found.detail = first
+	if first == "" {
+		found.detail = fmt.Sprintf("%s, no output", ran.state)
+	}
 }
 
 func (e Executable) args() []string {
@@ -77,62 +81,15 @@ func (e Executable) args() []string {
 }
 
 func (e Executable) version(output string) string {
-	if e.Match != nil {
-		if groups := e.Match.FindStringSubmatch(output); len(groups) > 1 {
-			return groups[1]
-		}
+	if e.Match != nil && e.Match.NumSubexp() > 0 {
+		return e.Match.FindStringSubmatch(output)[1]
 	}
 	return versionNumber.FindString(output)
 }
 
-func notFound(err error) string {
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return "not on PATH"
-	case errors.Is(err, fs.ErrNotExist):
-		return "no such file"
-	case errors.Is(err, fs.ErrPermission):
-		return "not an executable file"
-	default:
-		return err.Error()
-	}
-}
-
-// run runs a program to its end, or kills it when ctx is done, and in either
-// case ends and reaps whatever it left behind. The error says why the program
-// could not be run or waited for; how it ended stands in its state.
-func run(ctx context.Context, path string, args []string) (string, *os.ProcessState, error) {
-	var output capped
-	command := exec.CommandContext(ctx, path, args...)
-	command.Stdout, command.Stderr = &output, &output
-	command.WaitDelay = leftoverLimit
-	ownGroup(command)
-	command.Cancel = func() error { return killGroup(command.Process) }
-	if err := command.Start(); err != nil {
-		return "", nil, err
-	}
-	err := command.Wait()
-	sweepGroup(command.Process)
-	if _, ended := errors.AsType[*exec.ExitError](err); ended || errors.Is(err, exec.ErrWaitDelay) {
-		err = nil
-	}
-	return output.String(), command.ProcessState, err
-}
-
-// capped keeps the first maxOutput bytes of what is written to it.
-type capped struct{ kept []byte }
-
-// Write never fails: a program that prints too much is read to its end.
-func (c *capped) Write(p []byte) (int, error) {
-	c.kept = append(c.kept, p[:min(len(p), maxOutput-len(c.kept))]...)
-	return len(p), nil
-}
-
-func (c *capped) String() string { return string(c.kept) }
-
 // firstLine returns the first line that is not blank.
-func firstLine(output string) string {
-	for line := range strings.Lines(output) {
+func (o outcome) firstLine() string {
+	for line := range strings.Lines(o.output) {
 		if line = strings.TrimSpace(line); line != "" {
 			return line
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -48,6 +49,9 @@ func Example() {
 	// /test 200 all required tools executable; degraded (optional missing): translator <nil>
 }
 
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
+
 func works(context.Context) error { return nil }
 
 func fails(context.Context) error { return errors.New("broken") }
@@ -66,20 +70,23 @@ func get(handler http.Handler, path string) *httptest.ResponseRecorder {
 
 // tested is the answer of /test.
 type tested struct {
-	OK      bool   `json:"ok"`
-	Detail  string `json:"detail"`
-	Service string `json:"service"`
-	Version string `json:"version"`
-	Tools   map[string]struct {
-		Present    bool   `json:"present"`
-		Executable bool   `json:"executable"`
-		Path       string `json:"path"`
-		Version    string `json:"version"`
-		Detail     string `json:"detail"`
-		LatencyMs  int64  `json:"latencyMs"`
-		AgeMs      int64  `json:"ageMs"`
-		Required   bool   `json:"required"`
-	} `json:"tools"`
+	OK      bool            `json:"ok"`
+	Detail  string          `json:"detail"`
+	Service string          `json:"service"`
+	Version string          `json:"version"`
+	Tools   map[string]tool `json:"tools"`
+}
+
+// tool is what the answer tells of one dependency.
+type tool struct {
+	Present    bool   `json:"present"`
+	Executable bool   `json:"executable"`
+	Path       string `json:"path"`
+	Version    string `json:"version"`
+	Detail     string `json:"detail"`
+	LatencyMs  int64  `json:"latencyMs"`
+	AgeMs      int64  `json:"ageMs"`
+	Required   bool   `json:"required"`
 }
 
 func askTest(t *testing.T, handler http.Handler) (int, tested) {
