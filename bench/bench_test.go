@@ -92,7 +92,7 @@ func TestReport_showsAMissedTargetWithItsCause(t *testing.T) {
 
 func TestFill_makesTheTasksThatTheQuestionsAskFor(t *testing.T) {
 	l := &lab{directory: t.TempDir(), log: io.Discard, rounds: 1}
-	of, err := l.openFilled(t.Context(), 3*fillBatch)
+	of, err := l.openFilled(t.Context(), 2*fillBatch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +105,12 @@ func TestFill_makesTheTasksThatTheQuestionsAskFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := task.Counts{Pending: 900, Claimed: 600, Verified: 1000, Rejected: 300}
+	want := task.Counts{Pending: 600, Claimed: 400, Verified: 800, Rejected: 200}
 	if diff := cmp.Diff(want, counts); diff != "" {
-		t.Errorf("counts of 3,000 tasks, each up to 1,000 (-want +got):\n%s", diff)
+		t.Errorf("counts of 2,000 tasks (-want +got):\n%s", diff)
 	}
 	for _, q := range questions() {
-		for range 20 {
+		for range 5 {
 			if err := q.asked(t.Context(), of); err != nil {
 				t.Fatalf("%s: %v", q.name, err)
 			}
