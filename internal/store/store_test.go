@@ -21,12 +21,12 @@ func onBoth(t *testing.T, test func(*testing.T, storetest.Fresh)) {
 	}
 }
 
-// size returns the size of a torture: usual, a quarter of it under the race
+// size returns the size of a torture: usual, an eighth of it under the race
 // detector, and COUNTERSIGN_SOAK times that where it is set.
 func size(t *testing.T, usual int) int {
 	t.Helper()
 	if raceDetector {
-		usual = max(usual/4, 1)
+		usual = max(usual/8, 1)
 	}
 	times := os.Getenv("COUNTERSIGN_SOAK")
 	if times == "" {
@@ -43,10 +43,15 @@ func TestDatabase_isTheStoreOfTheContract(t *testing.T) {
 	onBoth(t, func(t *testing.T, fresh storetest.Fresh) { storetest.Run(t, fresh) })
 }
 
-func TestTransitions_haveOneWinnerAmongProcesses(t *testing.T) {
-	onBoth(t, func(t *testing.T, fresh storetest.Fresh) {
-		storetest.Race(t, fresh, size(t, 64), size(t, 1000))
-	})
+// racers is how many processes race for every task.
+const racers = 64
+
+func TestTransitions_haveOneWinnerAmongProcessesOnSQLite(t *testing.T) {
+	storetest.Race(t, storetest.SQLite, racers, size(t, 1000))
+}
+
+func TestTransitions_haveOneWinnerAmongProcessesOnPostgres(t *testing.T) {
+	storetest.Race(t, storetest.Postgres, racers, size(t, 150))
 }
 
 func TestOpen_succeedsForProcessesThatStartAtOnce(t *testing.T) {
@@ -58,5 +63,5 @@ func TestTransitions_areLinearizableAmongProcesses(t *testing.T) {
 }
 
 func TestDatabase_isWholeAfterProcessesAreKilled(t *testing.T) {
-	onBoth(t, func(t *testing.T, fresh storetest.Fresh) { storetest.Crash(t, fresh, size(t, 40)) })
+	onBoth(t, func(t *testing.T, fresh storetest.Fresh) { storetest.Crash(t, fresh, size(t, 60)) })
 }
