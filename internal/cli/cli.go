@@ -40,6 +40,7 @@ type commands struct {
 	Serve       serveCommand       `cmd:"" help:"Serve the task gate over HTTP, on this machine."`
 	Probe       probeCommand       `cmd:"" help:"Run the three gates of an MCP server once, now."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask whether a server is alive (gate healthz), for containers."`
+	Config      configCommand      `cmd:"" help:"Check the configuration file."`
 	Demo        demoCommand        `cmd:"" help:"Tell the story of both halves on real processes, in a few seconds."`
 	DemoScanner demoScannerCommand `cmd:"" hidden:"" help:"The MCP server that the demo probes."`
 	Version     versionCommand     `cmd:"" help:"Print version, commit and protocol versions."`

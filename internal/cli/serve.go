@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -27,8 +28,9 @@ const defaultListen = "127.0.0.1:8484"
 const logFormatAuto = "auto"
 
 type serveCommand struct {
+	File      configFlag   `embed:""`
 	Database  databaseFlag `embed:""`
-	Listen    string       `help:"Loopback address to listen on; port 0 takes a free one." default:"${listen}" placeholder:"ADDR"`
+	Listen    string       `help:"Loopback address to listen on; port 0 takes a free one. By default that of the configuration file, else ${listen}." placeholder:"ADDR"`
 	LogFormat string       `help:"Format of the log on standard error: text, json, or auto (text on a terminal, json elsewhere)." enum:"auto,text,json" default:"auto" placeholder:"FORMAT"`
 }
 
@@ -43,6 +45,9 @@ func (*serveCommand) Help() string {
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	log, err := c.logger(p.Err)
 	if err != nil {
+		return err
+	}
+	if err := c.configure(p); err != nil {
 		return err
 	}
 	listener, err := listenOnLoopback(ctx, c.Listen)
@@ -70,6 +75,19 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	log.InfoContext(context.WithoutCancel(ctx), "ended")
 	return nil
+}
+
+// configure takes from the configuration file what the flags leave open.
+func (c *serveCommand) configure(p *process) error {
+	loaded, err := c.File.load(p)
+	if err != nil {
+		return err
+	}
+	c.Listen = cmp.Or(c.Listen, loaded.Listen, defaultListen)
+	if c.Database.DB == "" {
+		c.Database.DB, err = loaded.DB.Reveal(p.resolver().Resolve)
+	}
+	return err
 }
 
 func (c *serveCommand) logger(out io.Writer) (*slog.Logger, error) {

@@ -41,6 +41,7 @@ type Component struct {
 	RequireTools []string // tools that g3 must find, apart from finding any
 	ExpectServer string   // the name that the server must give itself; empty for any
 	Canary       *Canary  // nil when none is declared
+	Private      []Secret // what else of it may be secret, such as a key in the query of its address
 }
 
 // Secrets returns every secret of the component, in a stable order: what a
@@ -50,7 +51,7 @@ func (c *Component) Secrets() []Secret {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		secrets = append(secrets, c.Env[name])
 	}
-	return append(secrets, c.Credentials.Secrets()...)
+	return append(append(secrets, c.Credentials.Secrets()...), c.Private...)
 }
 
 // Credentials are what a component demands of those who call it. At most one of

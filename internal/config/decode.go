@@ -1,0 +1,234 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// path is the keys that lead to a value, joined by slashes.
+type path string
+
+func (p path) child(key string) path {
+	if p == "" {
+		return path(key)
+	}
+	return p + "/" + path(key)
+}
+
+// String joins the keys by dots, as people write it.
+func (p path) String() string { return strings.ReplaceAll(string(p), "/", ".") }
+
+// place is where a value and the key before it begin, and where the token begins
+// that follows the value.
+type place struct{ key, value, end position }
+
+// decoder reads a YAML document into Go values and collects every problem on
+// the way; it knows the form of the values and not what they mean.
+type decoder struct {
+	file       string
+	lines      []string
+	places     map[path]place
+	problems   []Problem
+	broken     map[path]bool // the values that have a problem
+	hidden     []span        // what no excerpt shows
+	secrets    []string      // what neither an excerpt nor a message shows
+	unreadable bool          // the file is not YAML, so nothing is known about its lines
+}
+
+// into reads a node into a value of one of the kinds that the sections have.
+func (d *decoder) into(node ast.Node, p path, value reflect.Value) {
+	if node.Type() == ast.NullType && !emptyMeansNone(value) {
+		d.add(startOf(node), p, "the key has no value", "Write a value, or leave out the key.")
+		return
+	}
+	switch value.Type() {
+	case reflect.TypeFor[json.RawMessage]():
+		d.document(node, p, value)
+		return
+	case reflect.TypeFor[hiddenText]():
+		d.hide(node)
+	}
+	switch value.Kind() {
+	case reflect.Pointer:
+		if node.Type() != ast.NullType {
+			value.Set(reflect.New(value.Type().Elem()))
+			d.into(node, p, value.Elem())
+		}
+	case reflect.Struct:
+		d.section(node, p, value)
+	case reflect.Map:
+		d.table(node, p, value)
+	case reflect.Slice:
+		d.list(node, p, value)
+	default:
+		d.scalar(node, p, value)
+	}
+}
+
+// emptyMeansNone reports whether a key without a value is as good as {}.
+func emptyMeansNone(value reflect.Value) bool {
+	kind := value.Kind()
+	return kind == reflect.Struct || kind == reflect.Map ||
+		kind == reflect.Pointer && value.Type().Elem().Kind() == reflect.Struct ||
+		value.Type() == reflect.TypeFor[json.RawMessage]()
+}
+
+// section reads the keys of a struct, and refuses any other.
+func (d *decoder) section(node ast.Node, p path, value reflect.Value) {
+	pairs, ok := d.pairs(node, p)
+	if !ok {
+		return
+	}
+	if value.Type() == reflect.TypeFor[component]() && !d.knowsKind(pairs, p) {
+		return
+	}
+	fields := keysOf(value.Type())
+	for _, pair := range pairs {
+		index := slices.Index(fields, pair.name)
+		if index < 0 {
+			d.unknown(pair, p, fields)
+			continue
+		}
+		d.into(pair.node, p.child(pair.name), value.Field(index))
+	}
+}
+
+// keysOf returns the keys of a section, in the order of its fields.
+func keysOf(section reflect.Type) []string {
+	var keys []string
+	for i := range section.NumField() {
+		keys = append(keys, section.Field(i).Tag.Get("yaml"))
+	}
+	return keys
+}
+
+func (d *decoder) unknown(pair pair, p path, known []string) {
+	d.hide(pair.node)
+	hint := "The keys here are " + strings.Join(known, ", ") + "."
+	if near := nearest(pair.name, known); near != "" {
+		hint = "Did you mean " + near + "?"
+	}
+	d.add(pair.where, p.child(pair.name), "unknown key "+quotedKey(pair.name), hint)
+}
+
+// quotedKey is a key as a message may show it. What is not of the form of a key
+// may be a secret that stands in the wrong place.
+func quotedKey(key string) string {
+	if len(key) > 24 || strings.Trim(strings.ToLower(key), "abcdefghijklmnopqrstuvwxyz_-") != "" {
+		return "(not shown)"
+	}
+	return fmt.Sprintf("%q", key)
+}
+
+// table reads names that the user chooses.
+func (d *decoder) table(node ast.Node, p path, value reflect.Value) {
+	pairs, ok := d.pairs(node, p)
+	if !ok {
+		return
+	}
+	value.Set(reflect.MakeMapWithSize(value.Type(), len(pairs)))
+	for _, pair := range pairs {
+		if strings.Contains(pair.name, "/") {
+			d.add(pair.where, p, "a name may not hold a slash", "Choose another name.")
+			continue
+		}
+		element := reflect.New(value.Type().Elem()).Elem()
+		d.into(pair.node, p.child(pair.name), element)
+		value.SetMapIndex(reflect.ValueOf(pair.name), element)
+	}
+}
+
+func (d *decoder) list(node ast.Node, p path, value reflect.Value) {
+	sequence, ok := node.(*ast.SequenceNode)
+	if !ok {
+		if value.Type().Elem() == reflect.TypeFor[hiddenText]() {
+			d.hide(node)
+		}
+		d.wrong(node, p, "a list", "Write a list, such as [a, b].")
+		return
+	}
+	list := reflect.MakeSlice(value.Type(), len(sequence.Values), len(sequence.Values))
+	for i, each := range sequence.Values {
+		at := p.child(strconv.Itoa(i))
+		d.places[at] = place{key: startOf(each), value: startOf(each), end: d.endOf(each)}
+		d.into(each, at, list.Index(i))
+	}
+	value.Set(list)
+}
+
+func (d *decoder) scalar(node ast.Node, p path, value reflect.Value) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		if value.Kind() == reflect.String {
+			value.SetString(n.Value)
+			return
+		}
+	case *ast.LiteralNode:
+		if value.Kind() == reflect.String {
+			value.SetString(n.Value.Value)
+			return
+		}
+	case *ast.BoolNode:
+		if value.Kind() == reflect.Bool {
+			value.SetBool(n.Value)
+			return
+		}
+	case *ast.IntegerNode:
+		if number, ok := n.Value.(uint64); ok && value.Kind() == reflect.Int && number <= maxNumber {
+			value.SetInt(int64(number))
+			return
+		}
+	}
+	if _, isSecret := value.Interface().(secretText); isSecret {
+		d.conceal(node)
+	}
+	want, hint := wanted(value)
+	d.wrong(node, p, want, hint)
+}
+
+// wanted says what a scalar must be, and how it is written.
+func wanted(value reflect.Value) (want, hint string) {
+	switch value.Kind() {
+	case reflect.Bool:
+		return "true or false", "Write true or false, without quotes."
+	case reflect.Int:
+		return "a whole number", fmt.Sprintf("Write a number from 0 to %d.", int64(maxNumber))
+	default:
+	}
+	switch value.Interface().(type) {
+	case duration:
+		return "a time with its unit", "Write one such as 500ms, 30s, 5m or 24h."
+	case secretText:
+		return "a reference", "Write env:NAME or file:PATH."
+	}
+	return "a text", "Write a text; YAML needs quotes around one that looks like something else."
+}
+
+// wrong reports a value of another form than the one that belongs here.
+func (d *decoder) wrong(node ast.Node, p path, want, hint string) {
+	d.add(startOf(node), p, "this is "+described(node)+" and not "+want, hint)
+}
+
+func described(node ast.Node) string {
+	switch node.(type) {
+	case *ast.StringNode, *ast.LiteralNode:
+		return "a text"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a number"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a set of keys"
+	case *ast.NullNode:
+		return "nothing"
+	}
+	return "something else"
+}
