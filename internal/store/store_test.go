@@ -62,6 +62,10 @@ func TestTransitions_areLinearizableAmongProcesses(t *testing.T) {
 	onBoth(t, func(t *testing.T, fresh storetest.Fresh) { storetest.Histories(t, fresh, 6, size(t, 4)) })
 }
 
-func TestDatabase_isWholeAfterProcessesAreKilled(t *testing.T) {
-	onBoth(t, func(t *testing.T, fresh storetest.Fresh) { storetest.Crash(t, fresh, size(t, 60)) })
+func TestSQLite_isWholeAfterProcessesAreKilled(t *testing.T) {
+	storetest.Crash(t, storetest.SQLite, size(t, 200))
+}
+
+func TestPostgres_isWholeAfterProcessesAreKilled(t *testing.T) {
+	storetest.Crash(t, storetest.Postgres, size(t, 60))
 }
