@@ -62,6 +62,9 @@ func openPostgres(ctx context.Context, location string, options Options) (*Datab
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: answerMargin}
 	}
 	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(options.WriteWait.Milliseconds(), 10)
+	// The loser of a race waits, looks again and finds nothing to do; a stricter
+	// level, which a server may have as its default, would fail it instead.
+	config.RuntimeParams["default_transaction_isolation"] = "read committed"
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "countersign"
 	}

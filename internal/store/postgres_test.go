@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +85,51 @@ func TestClaim_isUnavailableWhileTheTaskIsLocked(t *testing.T) {
 	}
 }
 
+// TestClaim_hasOneWinnerWhateverTheServersIsolation makes the strictest level the
+// default of the database.
+func TestClaim_hasOneWinnerWhateverTheServersIsolation(t *testing.T) {
+	const callers = 8
+	location := storetest.Postgres(t)
+	other, err := sql.Open("pgx", location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	run(t, other, `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database());
+	END $$`)
+	db := open(t, location, store.Options{Connections: callers})
+	for range 20 {
+		created := newTask(t, "contended")
+		if _, err := db.Create(t.Context(), created); err != nil {
+			t.Fatal(err)
+		}
+		claimed, err := task.Record{
+			TaskID: created.TaskID, Kind: task.KindClaimed, Agent: "bob", At: created.At, Principal: created.Principal, Text: "done",
+		}.Sealed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := make([]error, callers)
+		var all sync.WaitGroup
+		for i := range callers {
+			all.Go(func() { _, answers[i] = db.Claim(t.Context(), claimed) })
+		}
+		all.Wait()
+		won := 0
+		for _, err := range answers {
+			if err == nil {
+				won++
+			} else if !errors.Is(err, fault.WrongState) {
+				t.Errorf("got %v, want E_WRONG_STATE", err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d of %d callers won", won, callers)
+		}
+	}
+}
+
 // TestCreate_survivesTheLossOfItsConnections ends every session of the database
 // between two calls.
 func TestCreate_survivesTheLossOfItsConnections(t *testing.T) {
@@ -105,5 +151,55 @@ func TestCreate_survivesTheLossOfItsConnections(t *testing.T) {
 	}
 	if listed, _, err := db.List(t.Context(), task.Filter{Limit: 10}); err != nil || len(listed) != 5 {
 		t.Errorf("got %d tasks, %v, want 5", len(listed), err)
+	}
+}
+
+// TestClaim_succeedsOnceWhenItsConnectionIsEnded ends the session of a claim that
+// waits for a lock; the claim is sent again on another.
+func TestClaim_succeedsOnceWhenItsConnectionIsEnded(t *testing.T) {
+	location := storetest.Postgres(t)
+	db := open(t, location, store.Options{})
+	created := newTask(t, "contended")
+	if _, err := db.Create(t.Context(), created); err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := task.Record{
+		TaskID: created.TaskID, Kind: task.KindClaimed, Agent: "bob", At: created.At, Principal: created.Principal, Text: "done",
+	}.Sealed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("pgx", location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	holder, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.ExecContext(t.Context(), "SELECT 1 FROM tasks FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := db.Claim(t.Context(), claimed)
+		answered <- err
+	}()
+	const end = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	for ended := 0; ended == 0; {
+		if err := other.QueryRowContext(t.Context(), end).Scan(&ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := holder.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Errorf("got %v, want the claim", err)
+	}
+	if read, err := db.Task(t.Context(), created.TaskID); err != nil || len(read.History) != 2 || read.ClaimedBy != "bob" {
+		t.Errorf("got %+v, %v", read, err)
 	}
 }
