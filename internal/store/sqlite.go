@@ -105,9 +105,9 @@ func noAccess(cause error) *fault.Error {
 		WithHint("Check that the directory exists and that this user may write to it.")
 }
 
-// dataSource is the name under which database/sql opens the file: every pragma
+// dsn is the name under which database/sql opens the file: every pragma
 // stands in it, because one set by a statement reaches one connection only.
-func dataSource(file string, pragmas ...string) string {
+func dsn(file string, pragmas ...string) string {
 	query := url.Values{
 		"_pragma": append([]string{
 			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
@@ -132,7 +132,7 @@ func (e *sqliteEngine) open(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	if e.readPool, err = sql.Open("sqlite", dataSource(e.path, "query_only(ON)")); err != nil {
+	if e.readPool, err = sql.Open("sqlite", dsn(e.path, "query_only(ON)")); err != nil {
 		return fmt.Errorf("open for reading: %w", err)
 	}
 	e.readPool.SetMaxOpenConns(readers)
@@ -178,7 +178,7 @@ func (e *sqliteEngine) lacking(ctx context.Context) ([]migration, error) {
 
 func (e *sqliteEngine) openWriter(ctx context.Context) error {
 	var err error
-	e.pool, err = sql.Open("sqlite", dataSource(e.path, "journal_mode(WAL)", "synchronous(FULL)",
+	e.pool, err = sql.Open("sqlite", dsn(e.path, "journal_mode(WAL)", "synchronous(FULL)",
 		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages)))
 	if err != nil {
 		return fmt.Errorf("open for writing: %w", err)
