@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,13 +90,20 @@ func readToolResult(raw json.RawMessage) (toolResult, error) {
 	if written, ok := members["content"]; ok && json.Unmarshal(written, &contents) != nil {
 		return toolResult{}, errors.New("the content of the result is no list of objects")
 	}
-	got := toolResult{empty: true, structured: members["structuredContent"]}
+	got := toolResult{structured: members["structuredContent"]}
 	_ = json.Unmarshal(members["isError"], &got.failed)
-	if structured := string(bytes.TrimSpace(got.structured)); structured == "" || structured == "null" {
-		got.structured = nil
-	} else if structured != "{}" && structured != "[]" {
-		got.empty = false
+	switch string(bytes.TrimSpace(got.structured)) {
+	case "", "null":
+		got.structured, got.empty = nil, true
+	case "{}", "[]":
+		got.empty = true
 	}
+	got.read(contents)
+	return got, nil
+}
+
+// read takes in the contents.
+func (r *toolResult) read(contents []map[string]json.RawMessage) {
 	var texts []string
 	for _, content := range contents {
 		var text string
@@ -104,11 +112,10 @@ func readToolResult(raw json.RawMessage) (toolResult, error) {
 			texts = append(texts, text)
 		}
 		if strings.TrimSpace(text) != "" || holdsData(content) {
-			got.empty = false
+			r.empty = false
 		}
 	}
-	got.text = strings.Join(texts, "\n")
-	return got, nil
+	r.text = strings.Join(texts, "\n")
 }
 
 // holdsData reports whether a content is a picture, a sound, a resource or a
@@ -158,29 +165,12 @@ func equal(a, b any) bool {
 		return ok && equalNumbers(string(first), string(second))
 	case []any:
 		second, ok := b.([]any)
-		if !ok || len(first) != len(second) {
-			return false
-		}
-		for i := range first {
-			if !equal(first[i], second[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(first, second, equal)
 	case map[string]any:
 		second, ok := b.(map[string]any)
-		if !ok || len(first) != len(second) {
-			return false
-		}
-		for name, value := range first {
-			other, present := second[name]
-			if !present || !equal(value, other) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(first, second, equal)
 	}
-	return reflect.DeepEqual(a, b)
+	return a == b // strings, booleans and null
 }
 
 func equalNumbers(a, b string) bool {
