@@ -82,7 +82,7 @@ var name = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 func (c *checker) named(p path, text string) {
 	if !name.MatchString(text) {
-		c.complainOfKey(p, quotedKey(text)+" is not a name",
+		c.complainOfKey(p, "this is not a name",
 			"A name begins with a letter or a digit, goes on with letters, digits, dots, dashes and underscores, is in lower case and has at most 64 characters.")
 	}
 }

@@ -78,7 +78,7 @@ func (c *checker) front(written front) Front {
 		p, each := checks.child(name), written.Test.HTTP[name]
 		c.named(p, name)
 		if _, twice := written.Test.Executables[name]; twice {
-			c.complainOfKey(p, "the name "+quotedKey(name)+" is that of an executable already", "Choose another name.")
+			c.complainOfKey(p, "this is the name of an executable already", "Choose another name.")
 		}
 		c.required(p, "url")
 		check := HTTPCheck{Name: name, URL: c.address(p.child("url"), each.URL), Optional: each.Optional}

@@ -9,6 +9,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -166,12 +167,7 @@ func parse(file, folder, content string) (*Config, *Invalid) {
 
 // invalid gives the problems in the order of the file, with their lines.
 func (d *decoder) invalid() *Invalid {
-	slices.SortStableFunc(d.problems, func(a, b Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
-	})
+	slices.SortStableFunc(d.problems, inFileOrder)
 	found := &Invalid{File: d.file, Total: len(d.problems)}
 	for _, problem := range d.problems[:min(len(d.problems), MaxProblems)] {
 		found.Problems = append(found.Problems, d.finished(problem))
@@ -179,8 +175,10 @@ func (d *decoder) invalid() *Invalid {
 	return found
 }
 
+func inFileOrder(a, b Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) }
+
 func (d *decoder) finished(problem Problem) Problem {
-	problem.Message, problem.Hint = d.cleaned(problem.Message), d.cleaned(problem.Hint)
+	problem.Path, problem.Message, problem.Hint = d.cleaned(problem.Path), d.cleaned(problem.Message), d.cleaned(problem.Hint)
 	if problem.Line < 1 || problem.Line > len(d.lines) {
 		problem.Line, problem.Column = 0, 0
 		return problem

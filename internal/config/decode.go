@@ -52,7 +52,9 @@ func (d *decoder) into(node ast.Node, p path, value reflect.Value) {
 		d.document(node, p, value)
 		return
 	case reflect.TypeFor[hiddenText]():
-		d.hide(node)
+		if text, ok := node.(*ast.StringNode); !ok || !isReference(text.Value) {
+			d.hide(node)
+		}
 	}
 	switch value.Kind() {
 	case reflect.Pointer:
@@ -92,7 +94,7 @@ func (d *decoder) section(node ast.Node, p path, value reflect.Value) {
 	for _, pair := range pairs {
 		index := slices.Index(fields, pair.name)
 		if index < 0 {
-			d.unknown(pair, p, fields)
+			d.unknown(pair, p, value.Type())
 			continue
 		}
 		d.into(pair.node, p.child(pair.name), value.Field(index))
@@ -108,22 +110,31 @@ func keysOf(section reflect.Type) []string {
 	return keys
 }
 
-func (d *decoder) unknown(pair pair, p path, known []string) {
+func (d *decoder) unknown(pair pair, p path, section reflect.Type) {
 	d.hide(pair.node)
+	d.concealKey(pair)
+	known := keysOf(section)
 	hint := "The keys here are " + strings.Join(known, ", ") + "."
 	if near := nearest(pair.name, known); near != "" {
 		hint = "Did you mean " + near + "?"
 	}
+	if section == reflect.TypeFor[component]() && slices.Contains(keysOf(reflect.TypeFor[credentials]()), pair.name) {
+		hint = "It belongs below credentials."
+	}
 	d.add(pair.where, p.child(pair.name), "unknown key "+quotedKey(pair.name), hint)
 }
 
-// quotedKey is a key as a message may show it. What is not of the form of a key
-// may be a secret that stands in the wrong place.
+// quotedKey is a key as a message may show it.
 func quotedKey(key string) string {
-	if len(key) > 24 || strings.Trim(strings.ToLower(key), "abcdefghijklmnopqrstuvwxyz_-") != "" {
+	if !keyLike(key) {
 		return "(not shown)"
 	}
 	return fmt.Sprintf("%q", key)
+}
+
+// keyLike reports whether a key has the form that keys of the file have.
+func keyLike(key string) bool {
+	return len(key) <= 24 && strings.Trim(strings.ToLower(key), "abcdefghijklmnopqrstuvwxyz_-") == ""
 }
 
 // table reads names that the user chooses.
@@ -139,6 +150,9 @@ func (d *decoder) table(node ast.Node, p path, value reflect.Value) {
 			continue
 		}
 		element := reflect.New(value.Type().Elem()).Elem()
+		if element.Kind() == reflect.String && pair.node.Type() == ast.NullType {
+			d.conceal(pair.key) // as in {s3cret}
+		}
 		d.into(pair.node, p.child(pair.name), element)
 		value.SetMapIndex(reflect.ValueOf(pair.name), element)
 	}

@@ -31,6 +31,7 @@ type span struct{ from, to position }
 type pair struct {
 	name  string
 	where position
+	key   ast.Node
 	node  ast.Node
 }
 
@@ -53,9 +54,10 @@ func (d *decoder) pairs(node ast.Node, p path) ([]pair, bool) {
 	var pairs []pair
 	for _, value := range values {
 		key := value.Key.GetToken()
-		each := pair{name: key.Value, where: at(key.Position), node: value.Value}
+		each := pair{name: key.Value, where: at(key.Position), key: value.Key, node: value.Value}
 		if first, twice := seen[each.name]; twice {
 			d.hide(each.node)
+			d.concealKey(each)
 			d.add(each.where, p.child(each.name), "the key "+quotedKey(each.name)+" stands here a second time",
 				fmt.Sprintf("The first is on line %d; keep one.", first.line))
 			continue
@@ -92,6 +94,14 @@ func (d *decoder) conceal(node ast.Node) {
 		d.keep(scalar.GetToken().Value)
 		d.keep(scalar.GetToken().Origin)
 	}), node)
+}
+
+// concealKey does so for a key that is not of the form of one, since it may be a
+// secret in the wrong place.
+func (d *decoder) concealKey(pair pair) {
+	if !keyLike(pair.name) {
+		d.conceal(pair.key)
+	}
 }
 
 // keep masks the lines of a text wherever they occur in what is said.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -120,14 +121,17 @@ func (c *Config) Warnings(resolver Resolver) []Problem {
 	}
 	for _, each := range c.Components {
 		p := path("components").child(each.Name)
-		if !each.Credentials.IsZero() && each.URL != "" && !confidential(each.URL) {
-			warn(p.child("url"), c.decoder.places[p.child("url")].value, "the credentials are sent there in the clear", "Use https.")
+		for key, address := range map[string]string{"url": each.URL, "mcp_url": each.MCPURL} {
+			if address != "" && !each.Credentials.IsZero() && !confidential(address) {
+				warn(p.child(key), c.decoder.places[p.child(key)].value, "the credentials are sent there in the clear", "Use https.")
+			}
 		}
 		if each.Profile == registry.Protocol && each.Canary == nil {
 			warn(p, c.decoder.places[p].key, "there is no canary, so the gate test will fail with not_configured",
 				"Add canary: {tool: NAME} with a harmless tool of the server; a probe names a likely one.")
 		}
 	}
+	slices.SortStableFunc(warnings, inFileOrder)
 	return warnings
 }
 

@@ -19,7 +19,7 @@ const (
 	maxTokensOfLine = 64 // outside brackets
 )
 
-const plainHint = "Write it out: the file is plain YAML without anchors, aliases, merge keys, tags and directives."
+const plainHint = "Write it out, or put the text in quotes: the file is plain YAML without anchors, aliases, merge keys, tags and directives."
 
 // syntax reads the text as one plain YAML document; nil when there is nothing in
 // it or when a problem was found.
@@ -69,6 +69,9 @@ func (d *decoder) bounded(tokens token.Tokens) bool {
 	}
 	before, depth, line, ofLine := len(d.problems), 0, 0, 0
 	for _, each := range tokens {
+		if len(d.problems) > before+MaxProblems || ofLine > maxTokensOfLine {
+			break
+		}
 		if each.Position.Line != line {
 			line, ofLine = each.Position.Line, 0
 		}
@@ -78,9 +81,9 @@ func (d *decoder) bounded(tokens token.Tokens) bool {
 		case token.MappingEndType, token.SequenceEndType:
 			depth--
 		case token.AnchorType, token.AliasType, token.MergeKeyType, token.TagType, token.DirectiveType:
-			d.add(at(each.Position), "", fmt.Sprintf("%q is not plain YAML", each.Value), plainHint)
+			d.add(at(each.Position), "", "this is "+named(each.Type), plainHint)
 		case token.MappingKeyType:
-			d.add(at(each.Position), "", "a key after a question mark is not plain YAML", `Write "key: value".`)
+			d.add(at(each.Position), "", "this is a key after a question mark", `Write "key: value".`)
 		default:
 		}
 		if depth <= 0 {
@@ -88,10 +91,26 @@ func (d *decoder) bounded(tokens token.Tokens) bool {
 		}
 		if ofLine > maxTokensOfLine {
 			d.add(at(each.Position), "", "too much stands on this line", "Write it on several lines.")
-			return false
 		}
 	}
-	return len(d.problems) == before
+	d.unreadable = len(d.problems) > before
+	return !d.unreadable
+}
+
+// named is a sign of YAML that does not belong into a plain file.
+func named(kind token.Type) string {
+	switch kind {
+	case token.AnchorType:
+		return "an anchor"
+	case token.AliasType:
+		return "an alias"
+	case token.MergeKeyType:
+		return "a merge key"
+	case token.DirectiveType:
+		return "a directive"
+	default:
+		return "a tag"
+	}
 }
 
 // addSyntax reports what the parser says, without any text of the file: what
@@ -107,11 +126,14 @@ func (d *decoder) addSyntax(err error) {
 	}
 	d.unreadable = true
 	message, _, _ = strings.Cut(message, "\n")
+	message, _, _ = strings.Cut(message, `"`) // what is quoted there is of the file
+	message = strings.TrimRight(message, ": ")
+	message = strings.ReplaceAll(message, "\t", `\t`)
 	d.add(where, "", "this is not YAML: "+message, "Check the indentation, the quotes and the brackets here and on the line before.")
 }
 
 // keyBefore is a key in the form that the keys of the file have.
-var keyBefore = regexp.MustCompile(`^[ -]*([a-z][a-z0-9_.-]{0,63}):( .*)?$`)
+var keyBefore = regexp.MustCompile(`^[ \t-]*([a-z][a-z0-9_.-]{0,63}):( .*)?$`)
 
 // keyOnly masks what stands on a line that could not be read as YAML, but for
 // the key, and for a value whose key tells that no secret stands there.

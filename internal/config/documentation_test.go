@@ -1,0 +1,88 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readDocumentation(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "CONFIGURATION.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestDocumentation_hasEveryKey holds the tables of the document against the
+// sections that are read.
+func TestDocumentation_hasEveryKey(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{}
+	for heading, section := range map[string]reflect.Type{
+		"Top level": reflect.TypeFor[document](), "network": reflect.TypeFor[network](),
+		"components.NAME": reflect.TypeFor[component](), "credentials": reflect.TypeFor[credentials](),
+		"oauth": reflect.TypeFor[oauth](), "canary": reflect.TypeFor[canary](), "expect": reflect.TypeFor[expect](),
+		"front": reflect.TypeFor[front](), "front.test": reflect.TypeFor[frontTest](),
+		"executables.NAME": reflect.TypeFor[executable](), "http.NAME": reflect.TypeFor[httpCheck](),
+	} {
+		want[heading] = keysOf(section)
+	}
+	if sections := countSections(reflect.TypeFor[document](), map[reflect.Type]bool{}); sections != len(want) {
+		t.Errorf("the file has %d sections, and the test knows %d", sections, len(want))
+	}
+	got := map[string][]string{}
+	row := regexp.MustCompile("^\\| `([a-z_]+)` \\|")
+	_, keys, _ := strings.Cut(readDocumentation(t), "\n## Keys\n")
+	heading := ""
+	for line := range strings.SplitSeq(keys, "\n") {
+		if title, ok := strings.CutPrefix(line, "### "); ok {
+			heading = strings.Trim(title, "`")
+		}
+		if found := row.FindStringSubmatch(line); found != nil {
+			got[heading] = append(got[heading], found[1])
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("keys (-read +documented):\n%s", diff)
+	}
+}
+
+// countSections counts the structs that a type is made of.
+func countSections(section reflect.Type, seen map[reflect.Type]bool) int {
+	switch section.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice:
+		return countSections(section.Elem(), seen)
+	case reflect.Struct:
+	default:
+		return 0
+	}
+	if seen[section] {
+		return 0
+	}
+	seen[section] = true
+	count := 1
+	for i := range section.NumField() {
+		count += countSections(section.Field(i).Type, seen)
+	}
+	return count
+}
+
+func TestDocumentation_itsExamplesAreValid(t *testing.T) {
+	t.Parallel()
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(readDocumentation(t), -1)
+	if len(blocks) < 4 {
+		t.Fatalf("found %d examples", len(blocks))
+	}
+	for _, block := range blocks {
+		if _, invalid := parse("example.yaml", "/", block[1]); invalid != nil {
+			t.Error(invalid)
+		}
+	}
+}
