@@ -17,6 +17,7 @@ const (
 	initialize  = "initialize"
 	initialized = "notifications/initialized"
 	listTools   = "tools/list"
+	callTool    = "tools/call"
 )
 
 // modernVersions and legacyVersions are what the client speaks, newest first.
@@ -30,12 +31,40 @@ func legacyVersions() []string {
 // answer calls for, nil when the era is settled, or why the handshake failed.
 type attempt func(ctx context.Context) (attempt, error)
 
-// Handshake finds the era and the version. It asks a modern question first and
-// falls back on what positively speaks for the other era. An error is a *Failure.
+// Handshake finds the transport, the era and the version. It begins with the way
+// that worked last, if one is remembered; else over HTTP it asks a modern
+// question first, and of a process, which may die of that, a legacy one. It falls
+// back on what positively speaks for the other era. An error is a *Failure.
 func (c *Client) Handshake(ctx context.Context) error {
 	began := time.Now()
 	defer func() { c.report.Timings.HandshakeMs += registry.Milliseconds(time.Since(began)) }()
-	return c.agree(ctx, c.discover(modernVersions()[0]))
+	known := c.eras.of(c.target.key())
+	err := c.agree(ctx, c.begin(known))
+	if err == nil || known == (way{}) {
+		return err
+	}
+	c.eras.forget(c.target.key())
+	if ctx.Err() != nil || !speaksOfEra(err) {
+		return err
+	}
+	if c.carrier != c.first {
+		c.carrier.close(ctx)
+		c.carrier = c.first
+	}
+	return c.agree(ctx, c.begin(way{}))
+}
+
+// begin returns the first attempt.
+func (c *Client) begin(known way) attempt {
+	c.discovered, c.refusal = false, nil
+	legacy, isProcess := legacyVersions()[0], c.target.Endpoint == nil
+	switch {
+	case known.transport == registry.SSE:
+		return c.overEvents(legacy, nil)
+	case known.era == registry.Legacy, known.era == "" && isProcess:
+		return c.initialize(legacy)
+	}
+	return c.discover(modernVersions()[0])
 }
 
 func (c *Client) agree(ctx context.Context, try attempt) error {
@@ -47,6 +76,7 @@ func (c *Client) agree(ctx context.Context, try attempt) error {
 		if next == nil {
 			c.settled = true
 			c.report.Era, c.report.ProtocolVersion = c.era, c.version
+			c.eras.remember(c.target.key(), way{c.era, c.report.Transport})
 			return nil
 		}
 		try = next
@@ -74,9 +104,12 @@ func (c *Client) follow(offered []string) (attempt, error) {
 // because there are legacy servers that never answer a method they do not know.
 func (c *Client) discover(version string) attempt {
 	return func(ctx context.Context) (attempt, error) {
+		c.discovered, c.era, c.version = true, registry.Modern, version
+		if err := c.carrier.fresh(ctx); err != nil {
+			return nil, err
+		}
 		half, cancel := halfOf(ctx)
 		defer cancel()
-		c.era, c.version = registry.Modern, version
 		result, err := c.call(half, discover, nil)
 		if err != nil {
 			return c.afterDiscover(ctx, err)
@@ -113,20 +146,38 @@ func (c *Client) afterDiscover(ctx context.Context, err error) (attempt, error) 
 	if failure.rpc != nil && failure.rpc.code == unsupportedVersion && len(failure.rpc.supported) > 0 {
 		return c.follow(failure.rpc.supported)
 	}
-	answered := []registry.Cause{registry.Handshake, registry.NotMCP, registry.ProtocolError}
-	legacy := slices.Contains(answered, failure.Cause) ||
-		failure.Cause == registry.Status && failure.status < 500 ||
-		failure.Cause == registry.Timeout && ctx.Err() == nil
-	if !legacy {
-		return nil, failure
+	switch {
+	case c.refusal != nil: // the legacy question was asked before
+		return nil, c.refusal
+	case speaksOfEra(failure), failure.Cause == registry.Timeout && ctx.Err() == nil:
+		return c.initialize(legacyVersions()[0]), nil
 	}
-	return c.initialize(legacyVersions()[0]), nil
+	return nil, failure
+}
+
+// speaksOfEra reports whether a server fails in the way of one that is spoken to
+// in the wrong era, and not in the way of one that is not to be had.
+func speaksOfEra(err error) bool {
+	failure, ok := errors.AsType[*Failure](err)
+	if !ok {
+		return false
+	}
+	switch failure.Cause {
+	case registry.Handshake, registry.NotMCP, registry.ProtocolError, registry.ProcessExit, registry.VersionMismatch:
+		return true
+	case registry.Status:
+		return failure.status < 500
+	}
+	return false
 }
 
 // initialize shakes hands as a legacy client.
 func (c *Client) initialize(version string) attempt {
 	return func(ctx context.Context) (attempt, error) {
 		c.era, c.version = registry.Legacy, ""
+		if err := c.carrier.fresh(ctx); err != nil {
+			return nil, err
+		}
 		result, err := c.call(ctx, initialize, map[string]any{
 			"protocolVersion": version, "capabilities": struct{}{}, "clientInfo": c.identity,
 		})
@@ -143,7 +194,7 @@ func (c *Client) initialize(version string) attempt {
 			c.warn("the server answered initialize with the unknown version %q", c.version)
 		}
 		c.introduce(members)
-		return nil, c.notify(ctx, initialized)
+		return nil, c.carrier.tell(ctx, outgoing{Method: initialized})
 	}
 }
 
@@ -153,32 +204,67 @@ func isVersion(text string) bool {
 }
 
 // afterInitialize follows a server that names the versions it would accept:
-// modern ones with -32022, legacy ones also with -32602.
+// modern ones with -32022, legacy ones also with -32602. An address that refuses
+// the POST without a word of the protocol may be one of the first revision.
 func (c *Client) afterInitialize(asked string, err error) (attempt, error) {
 	failure, ok := errors.AsType[*Failure](err)
-	if !ok || failure.rpc == nil || len(failure.rpc.supported) == 0 {
+	switch {
+	case !ok:
 		return nil, err
+	case failure.rpc == nil:
+		refusesPost := slices.Contains([]int{400, 404, 405}, failure.status) && failure.Cause == registry.Status
+		if refusesPost && c.carrier == c.first && c.target.Endpoint != nil {
+			return c.overEvents(asked, failure), nil
+		}
+		return nil, failure
 	}
 	legacy := slices.DeleteFunc(slices.Clone(failure.rpc.supported), func(version string) bool {
 		return version == asked || slices.Contains(modernVersions(), version)
 	})
-	switch failure.rpc.code {
-	case unsupportedVersion:
-		if modern := modernVersions()[0]; slices.Contains(failure.rpc.supported, modern) {
-			return c.goModern(modern), nil
-		}
+	modern := modernVersions()[0]
+	switch {
+	case failure.rpc.code == unsupportedVersion && slices.Contains(failure.rpc.supported, modern):
+		return c.goModern(modern), nil
+	case failure.rpc.code == unsupportedVersion && len(failure.rpc.supported) > 0:
 		return c.follow(legacy)
-	case invalidParams:
+	case failure.rpc.code == invalidParams && len(failure.rpc.supported) > 0:
 		if next, err := c.follow(legacy); err == nil {
 			return next, nil
 		}
+	case failure.rpc.code == methodNotFound && !c.discovered:
+		c.refusal = failure
+		return c.discover(modern), nil
 	}
 	return nil, failure
 }
 
-// goModern settles for the modern era on the word of a server that refused
-// initialize, since its discover has already failed to answer.
+// overEvents shakes hands over HTTP with server-sent events; refused is why the
+// endpoint was not spoken to by POST alone, nil when that was not tried.
+func (c *Client) overEvents(version string, refused error) attempt {
+	return func(ctx context.Context) (attempt, error) {
+		c.era, c.version = registry.Legacy, ""
+		stream, err := openStream(ctx, c.conversation, c.outlet.Client(), c.target.Endpoint)
+		if err != nil {
+			failure, ok := errors.AsType[*Failure](err)
+			switch {
+			case ok && (refused == nil || failure.Cause == registry.Handshake):
+				return nil, failure
+			case refused != nil:
+				return nil, refused
+			}
+			return nil, &Failure{Cause: registry.NotMCP, Detail: err.Error()}
+		}
+		c.carrier, c.report.Transport = stream, registry.SSE
+		return c.initialize(version), nil
+	}
+}
+
+// goModern goes on in the modern era on the word of a server that refused
+// initialize. Where discover has failed to answer, the word must do.
 func (c *Client) goModern(version string) attempt {
+	if !c.discovered {
+		return c.discover(version)
+	}
 	return func(context.Context) (attempt, error) {
 		c.era, c.version = registry.Modern, version
 		return nil, nil

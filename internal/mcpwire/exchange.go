@@ -1,8 +1,8 @@
 package mcpwire
 
 import (
-	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,14 +12,66 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// NewHTTPClient returns a client with connections of its own that follows no
-// redirect, asks for no compression (a small body stays a small body) and goes
-// through no proxy of the environment: what is probed is the address itself.
-func NewHTTPClient() *http.Client {
+// Client returns a client with connections of its own that follows no redirect,
+// asks for no compression (a small body stays a small body) and goes through no
+// proxy of the environment: what is probed is the address itself. Every request
+// of a probe is made by such a client.
+func (o Outlet) Client() *http.Client {
 	return &http.Client{
-		Transport:     &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: MaxHeaderBytes},
+		Transport:     o.gateway(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// gateway is where all requests of a client pass: it signs and records them.
+type gateway struct {
+	outlet  Outlet
+	trusted *http.Transport // to the origin of the credentials
+	open    *http.Transport // to every other; presents no certificate
+}
+
+func (o Outlet) gateway() *gateway {
+	g := &gateway{outlet: o, open: o.transport(nil)}
+	g.trusted = g.open
+	if o.Credentials != nil && o.Credentials.certificate != nil {
+		g.trusted = o.transport(o.Credentials.certificate)
+	}
+	return g
+}
+
+func (o Outlet) transport(certificate *tls.Certificate) *http.Transport {
+	transport := &http.Transport{
+		DisableCompression: true, MaxResponseHeaderBytes: MaxHeaderBytes, DialContext: o.dial,
+	}
+	if o.Roots != nil || certificate != nil {
+		transport.TLSClientConfig = &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12}
+	}
+	if certificate != nil {
+		transport.TLSClientConfig.Certificates = []tls.Certificate{*certificate}
+	}
+	return transport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *gateway) RoundTrip(request *http.Request) (*http.Response, error) {
+	signed, err := g.outlet.Credentials.sign(request)
+	if err != nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, err
+	}
+	transport := g.open
+	if g.outlet.Credentials.belong(request.URL) {
+		transport = g.trusted
+	}
+	return g.outlet.Recorder.roundTrip(transport, signed)
+}
+
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
+func (g *gateway) CloseIdleConnections() {
+	g.open.CloseIdleConnections()
+	g.trusted.CloseIdleConnections()
 }
 
 // Exchange is one request and its answer. Close it.
@@ -106,59 +158,6 @@ func (e *Exchange) StatusDetail() string {
 		detail += "; " + name + ": " + value
 	}
 	return registry.Shorten(detail, registry.MaxDetail)
-}
-
-// post sends one message with the headers of the era.
-func (c *Client) post(ctx context.Context, method string, message outgoing) (*Exchange, error) {
-	body, err := message.encode()
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", method, err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, &Failure{Cause: registry.Unreachable, Detail: "the endpoint's address is unusable", err: err}
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	c.address(request)
-	if c.era == registry.Modern {
-		request.Header.Set("Mcp-Method", method)
-	}
-	exchange, err := c.send(ctx, request, method == initialize)
-	if err != nil {
-		return nil, err
-	}
-	c.arrived(exchange)
-	return exchange, nil
-}
-
-// address adds who we are and what was agreed.
-func (c *Client) address(request *http.Request) {
-	request.Header.Set("User-Agent", c.identity.Name+"/"+c.identity.Version)
-	if c.session != "" {
-		request.Header.Set(sessionHeader, c.session)
-	}
-	if c.version != "" {
-		request.Header.Set("MCP-Protocol-Version", c.version)
-	}
-}
-
-func (c *Client) send(ctx context.Context, request *http.Request, opensSession bool) (*Exchange, error) {
-	if opensSession {
-		return c.sendDetached(ctx, request)
-	}
-	return Do(ctx, c.http, request)
-}
-
-// arrived keeps what the header of an answer says.
-func (c *Client) arrived(exchange *Exchange) {
-	if !c.traced {
-		c.traced = true
-		c.report.Timings = exchange.trace.timings()
-	}
-	if id := exchange.Response.Header.Get(sessionHeader); id != "" {
-		c.opened(id)
-	}
 }
 
 // isType reports whether the body claims to be of the media type.

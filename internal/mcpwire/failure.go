@@ -36,6 +36,9 @@ func explain(ctx context.Context, err error, seen *trace) *Failure {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
+	if ours, ok := errors.AsType[*Failure](err); ok {
+		return ours
+	}
 	failure := &Failure{err: err}
 	lookup, isLookup := errors.AsType[*net.DNSError](err)
 	wait, isNet := errors.AsType[net.Error](err)

@@ -18,6 +18,8 @@ type outgoing struct {
 	Reply  json.RawMessage
 	Result any
 	Error  map[string]any
+
+	Headers map[string]string // what else travels in the header of a modern request; not encoded
 }
 
 func (o outgoing) encode() ([]byte, error) {

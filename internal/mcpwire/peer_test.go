@@ -81,7 +81,7 @@ func must[T any](value T, err error) func(*testing.T) T {
 
 // ask performs what g3 does and returns everything that it sees.
 func ask(ctx context.Context, endpoint *url.URL) ([]string, mcpwire.Report, error) {
-	client := mcpwire.New(endpoint, mcpwire.Identity{Name: "countersign", Version: "test"})
+	client := mcpwire.New(mcpwire.Target{Endpoint: endpoint}, mcpwire.Settings{Identity: mcpwire.Identity{Name: "countersign", Version: "test"}})
 	names, err := list(ctx, client)
 	client.Close(ctx)
 	return names, client.Report(), err
@@ -143,7 +143,8 @@ func checkReport(t *testing.T, stateless bool, report mcpwire.Report) {
 	t.Helper()
 	want := mcpwire.Report{
 		Era: registry.Legacy, ProtocolVersion: "2025-11-25", Server: registry.Server{Name: "tiny", Version: "0.0.1"},
-		SessionsOpened: 1, SessionsClosed: 1, Timings: report.Timings,
+		SessionsOpened: 1, SessionsClosed: 1, Timings: report.Timings, Transport: registry.StreamableHTTP,
+		FirstAnswer: "status 200", FirstAnswerAfter: report.FirstAnswerAfter,
 	}
 	if stateless {
 		want.Era, want.ProtocolVersion = registry.Modern, "2026-07-28"

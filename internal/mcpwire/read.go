@@ -4,30 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // read finds the message that answers request id. An error is a *Failure.
-func (c *Client) read(ctx context.Context, exchange *Exchange, id int64) (message, error) {
-	exchange.Response.Body = &meteredBody{exchange.Response.Body, &c.left}
+func (s *streamable) read(ctx context.Context, exchange *Exchange, id int64) (message, error) {
+	exchange.Response.Body = &meteredBody{exchange.Response.Body, &s.left}
 	if exchange.isType("text/event-stream") {
-		return c.readStream(ctx, exchange, id)
+		return s.readStream(ctx, exchange, id)
 	}
 	status := exchange.Response.StatusCode
 	body, err := exchange.ReadAll(ctx, MaxBytes)
 	if err != nil && !errors.Is(err, ErrBroken) {
 		return message{}, err
 	}
+	if err == nil {
+		s.answered(fmt.Sprintf("status %d", status))
+	}
 	got, isMessage := decodeMessage(body)
 	switch {
 	case err == nil && isMessage && (got.answers(id) || got.isAnonymousError()):
-		c.checkType(exchange)
+		s.checkType(exchange)
 		return got, nil
 	case registry.StatusCause(status) != "":
 		return message{}, &Failure{Cause: registry.Status, Detail: statusText(status, body), status: status}
 	case err == nil && isMessage:
-		return message{}, c.unusable("the answer has the id %s instead of %d", excerpt(got.id), id)
+		return message{}, s.unusable("the answer has the id %s instead of %d", excerpt(got.id), id)
 	case err != nil:
 		return message{}, &Failure{Cause: registry.NotMCP, Detail: err.Error(), status: status}
 	}
@@ -41,20 +45,23 @@ func statusText(status int, body []byte) string {
 	return fmt.Sprintf("status %d", status)
 }
 
-func (c *Client) checkType(exchange *Exchange) {
+func (s *streamable) checkType(exchange *Exchange) {
 	if !exchange.isType("application/json") {
 		kind := exchange.Response.Header.Get("Content-Type")
-		c.warn("an answer in JSON has the content type %q", registry.Shorten(kind, maxExcerpt))
+		s.warn("an answer in JSON has the content type %q", registry.Shorten(kind, maxExcerpt))
 	}
 }
 
 // readStream reads events up to the answer and no further: the stream may never
 // end. Notifications are left aside, requests of the server are answered.
-func (c *Client) readStream(ctx context.Context, exchange *Exchange, id int64) (message, error) {
+func (s *streamable) readStream(ctx context.Context, exchange *Exchange, id int64) (message, error) {
 	status := exchange.Response.StatusCode
 	events := newEventReader(exchange.Response.Body)
 	for {
 		got, err := events.next()
+		if err == nil || errors.Is(err, io.EOF) {
+			s.answered(fmt.Sprintf("status %d", status))
+		}
 		if err != nil {
 			return message{}, streamFailure(ctx, exchange, err)
 		}
@@ -64,13 +71,13 @@ func (c *Client) readStream(ctx context.Context, exchange *Exchange, id int64) (
 		answer, isMessage := decodeMessage(got.data)
 		switch {
 		case !isMessage:
-			c.warn("the stream holds an event that is no JSON-RPC message")
+			s.warn("the stream holds an event that is no JSON-RPC message")
 		case answer.answers(id):
 			return answer, nil
 		case answer.isAnonymousError() && registry.StatusCause(status) != "":
 			return answer, nil
 		case answer.method != "" && answer.id != nil:
-			c.reply(ctx, answer)
+			s.reply(ctx, answer)
 		}
 	}
 }
@@ -89,24 +96,15 @@ func streamFailure(ctx context.Context, exchange *Exchange, err error) error {
 	return &Failure{Cause: registry.ProtocolError, Detail: "the stream ended without the answer", status: status}
 }
 
-// reply answers a request of the server, which it may wait for: a ping with an
-// empty result, any other with "method not found", since no capability was
-// declared. In the modern era servers make no requests.
-func (c *Client) reply(ctx context.Context, request message) {
-	if c.era == registry.Modern || c.replies == MaxReplies {
+// reply answers a request of the server.
+func (s *streamable) reply(ctx context.Context, request message) {
+	answer, isDue := s.replyTo(request)
+	if !isDue {
 		return
-	}
-	c.replies++
-	answer := outgoing{Reply: request.id}
-	if request.method == "ping" {
-		answer.Result = struct{}{}
-	} else {
-		answer.Error = map[string]any{"code": methodNotFound, "message": "no capability was declared"}
-		c.warn("the server asked for %s although no capability was declared", request.method)
 	}
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
-	if exchange, err := c.post(ctx, "", answer); err == nil {
+	if exchange, err := s.post(ctx, answer); err == nil {
 		exchange.Close()
 	}
 }

@@ -10,17 +10,17 @@ import (
 const sessionHeader = "Mcp-Session-Id"
 
 // opened remembers a session that the server opened, so that Close ends it.
-func (c *Client) opened(id string) {
-	if slices.Contains(c.sessions, id) {
+func (s *streamable) opened(id string) {
+	if slices.Contains(s.sessions, id) {
 		return
 	}
-	c.report.SessionsOpened++
-	if !isVisibleASCII(id) || len(c.sessions) == MaxSessions {
-		c.warn("the server opened a session that cannot be closed: its id is malformed or one of too many")
+	s.report.SessionsOpened++
+	if !isVisibleASCII(id) || len(s.sessions) == MaxSessions {
+		s.warn("the server opened a session that cannot be closed: its id is malformed or one of too many")
 		return
 	}
-	c.sessions = append(c.sessions, id)
-	c.session = id
+	s.sessions = append(s.sessions, id)
+	s.session = id
 }
 
 // isVisibleASCII is what the specification asks of a session id.
@@ -39,14 +39,14 @@ type pending struct {
 // sendDetached sends a request that may open a session. When ctx ends first,
 // the request lives on until Close, because a session whose id never arrived
 // could not be closed.
-func (c *Client) sendDetached(ctx context.Context, request *http.Request) (*Exchange, error) {
+func (s *streamable) sendDetached(ctx context.Context, request *http.Request) (*Exchange, error) {
 	detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	seen := newTrace()
 	request = prepared(detached, request, seen)
 	p := &pending{done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(p.done)
-		response, err := c.http.Do(request) //nolint:bodyclose // the Exchange owns the body; its Close closes it
+		response, err := s.http.Do(request) //nolint:bodyclose // the Exchange owns the body; its Close closes it
 		if err != nil {
 			p.err = err
 			return
@@ -55,7 +55,7 @@ func (c *Client) sendDetached(ctx context.Context, request *http.Request) (*Exch
 	}()
 	select {
 	case <-ctx.Done():
-		c.pending = p
+		s.pending = p
 		return nil, explain(ctx, ctx.Err(), seen)
 	case <-p.done:
 	}
@@ -69,53 +69,51 @@ func (c *Client) sendDetached(ctx context.Context, request *http.Request) (*Exch
 	return p.exchange, nil
 }
 
-// Close ends every session that was opened and drops the connections. It takes
-// at most CloseTimeout, also when ctx has ended. A session counts as closed
-// once the server was told, whatever it answers.
-func (c *Client) Close(ctx context.Context) {
+// close ends every session that was opened and drops the connections.
+func (s *streamable) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CloseTimeout)
 	defer cancel()
-	defer c.http.CloseIdleConnections()
-	c.settlePending(ctx)
-	failures := make([]error, len(c.sessions))
+	defer s.http.CloseIdleConnections()
+	s.settlePending(ctx)
+	failures := make([]error, len(s.sessions))
 	var all sync.WaitGroup
-	for i, id := range c.sessions {
-		all.Go(func() { failures[i] = c.end(ctx, id) })
+	for i, id := range s.sessions {
+		all.Go(func() { failures[i] = s.end(ctx, id) })
 	}
 	all.Wait()
 	for _, err := range failures {
-		c.report.SessionsClosed++
+		s.report.SessionsClosed++
 		if err != nil {
-			c.warn("the server did not answer the end of its session: %v", err)
+			s.warn("the server did not answer the end of its session: %v", err)
 		}
 	}
-	c.sessions = nil
+	s.sessions = nil
 }
 
-func (c *Client) settlePending(ctx context.Context) {
-	p := c.pending
+func (s *streamable) settlePending(ctx context.Context) {
+	p := s.pending
 	if p == nil {
 		return
 	}
-	c.pending = nil
+	s.pending = nil
 	stop := context.AfterFunc(ctx, p.cancel)
 	defer stop()
 	<-p.done
 	if p.exchange != nil {
-		c.arrived(p.exchange)
+		s.arrived(p.exchange)
 		p.exchange.Close()
 	}
 	p.cancel()
 }
 
-func (c *Client) end(ctx context.Context, id string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.endpoint.String(), http.NoBody)
+func (s *streamable) end(ctx context.Context, id string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.endpoint.String(), http.NoBody)
 	if err != nil {
 		return err
 	}
-	c.address(request)
+	s.address(request)
 	request.Header.Set(sessionHeader, id)
-	exchange, err := Do(ctx, c.http, request)
+	exchange, err := Do(ctx, s.http, request)
 	if err != nil {
 		return err
 	}

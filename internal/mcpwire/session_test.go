@@ -120,7 +120,7 @@ func TestClose_learnsTheSessionOfAnInterruptedHandshake(t *testing.T) {
 		}
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
-	client := mcpwire.New(endpoint, mcpwire.Identity{Name: "countersign", Version: "test"})
+	client := mcpwire.New(mcpwire.Target{Endpoint: endpoint}, mcpwire.Settings{Identity: mcpwire.Identity{Name: "countersign", Version: "test"}})
 	go func() {
 		<-reached
 		cancel()

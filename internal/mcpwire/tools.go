@@ -10,20 +10,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// Tool is a tool as the server describes it. All but Name is kept as it was
-// sent, nil when absent.
-type Tool struct {
-	Name            string
-	Description     json.RawMessage
-	InputSchema     json.RawMessage
-	OutputSchema    json.RawMessage
-	DestructiveHint json.RawMessage
-}
-
 // Tools returns the distinct tools that have a name, following the pages to the
 // end. Handshake must have succeeded. An error is a *Failure.
-func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
+func (c *Client) Tools(ctx context.Context) ([]registry.Tool, error) {
 	tools, err := c.list(ctx)
+	if err != nil {
+		c.eras.forget(c.target.key())
+	}
 	failure, ok := errors.AsType[*Failure](err)
 	if !ok || c.era != registry.Modern || failure.rpc == nil ||
 		failure.rpc.code != unsupportedVersion || len(failure.rpc.supported) == 0 {
@@ -42,7 +35,7 @@ func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
 }
 
 // list follows the pages of tools/list.
-func (c *Client) list(ctx context.Context) ([]Tool, error) {
+func (c *Client) list(ctx context.Context) ([]registry.Tool, error) {
 	began := time.Now()
 	defer func() { c.report.Timings.ListMs += registry.Milliseconds(time.Since(began)) }()
 	found := catalogue{names: map[string]bool{}}
@@ -73,7 +66,7 @@ func (c *Client) list(ctx context.Context) ([]Tool, error) {
 
 // catalogue collects the tools of all pages.
 type catalogue struct {
-	tools []Tool
+	tools []registry.Tool
 	names map[string]bool
 }
 
@@ -114,7 +107,7 @@ func (c *Client) page(found *catalogue, result json.RawMessage) (string, error) 
 
 // take counts a tool if it has a name that no other has.
 func (c *Client) take(found *catalogue, raw json.RawMessage) {
-	var members, annotations map[string]json.RawMessage
+	var members, annotated map[string]json.RawMessage
 	var name string
 	_ = json.Unmarshal(raw, &members)
 	if json.Unmarshal(members["name"], &name) != nil || name == "" {
@@ -126,12 +119,40 @@ func (c *Client) take(found *catalogue, raw json.RawMessage) {
 		return
 	}
 	found.names[name] = true
-	_ = json.Unmarshal(members["annotations"], &annotations)
-	found.tools = append(found.tools, Tool{
+	if _, err := annotations(members["inputSchema"]); err != nil && c.headersTravel() {
+		c.warn("the tool %q is left out, as the protocol wants it: %v", registry.Shorten(name, maxExcerpt), err)
+		return
+	}
+	_ = json.Unmarshal(members["annotations"], &annotated)
+	found.tools = append(found.tools, registry.Tool{
 		Name:            name,
 		Description:     members["description"],
 		InputSchema:     members["inputSchema"],
 		OutputSchema:    members["outputSchema"],
-		DestructiveHint: annotations["destructiveHint"],
+		DestructiveHint: annotated["destructiveHint"],
+		ReadOnly:        string(annotated["readOnlyHint"]) == "true",
 	})
+}
+
+// headersTravel reports whether requests say in their header what they call.
+func (c *Client) headersTravel() bool { return c.era == registry.Modern && c.target.Endpoint != nil }
+
+// Call calls a tool of the list in the session of the list, with a JSON object
+// or nil for none, and returns the result. An error is a *Failure.
+func (c *Client) Call(ctx context.Context, tool registry.Tool, arguments json.RawMessage) (json.RawMessage, error) {
+	began := time.Now()
+	defer func() { c.report.Timings.CallMs += registry.Milliseconds(time.Since(began)) }()
+	if arguments == nil {
+		arguments = json.RawMessage("{}")
+	}
+	request := outgoing{Method: callTool, Params: map[string]any{"name": tool.Name, "arguments": arguments}}
+	if c.headersTravel() {
+		headers, err := paramHeaders(tool.InputSchema, arguments)
+		if err != nil {
+			return nil, c.unusable("the tool cannot be called: %v", err)
+		}
+		headers["Mcp-Name"] = tool.Name
+		request.Headers = headers
+	}
+	return c.request(ctx, request)
 }
