@@ -105,6 +105,7 @@ func (r *ProbeResult) decodeBeside(fields map[string]json.RawMessage) error {
 		{"profile", &r.Profile},
 		{"tools", &r.Tools},
 		{"toolsDigest", &r.ToolsDigest},
+		{"likelyCanary", &r.LikelyCanary},
 		{"dependencies", &r.Dependencies},
 		{"era", &r.Era},
 		{"transport", &r.Transport},

@@ -24,8 +24,13 @@ const (
 // Transport is how messages travelled.
 type Transport string
 
-// StreamableHTTP is the transport of the MCP revisions since 2025-03-26.
-const StreamableHTTP Transport = "streamable-http"
+// The transports: of the revisions since 2025-03-26, of 2024-11-05, and of
+// servers that are started as a process.
+const (
+	StreamableHTTP Transport = "streamable-http"
+	SSE            Transport = "sse"
+	Stdio          Transport = "stdio"
+)
 
 // Server is what a server says of itself.
 type Server struct {
@@ -42,6 +47,7 @@ type Timings struct {
 	FirstByteMs float64 `json:"firstByteMs,omitempty"`
 	HandshakeMs float64 `json:"handshakeMs,omitempty"`
 	ListMs      float64 `json:"listMs,omitempty"`
+	CallMs      float64 `json:"callMs,omitempty"`
 }
 
 // ProbeResult is the evidence of one probe. It has no field that says "passed":
@@ -56,6 +62,7 @@ type ProbeResult struct { //nolint:recvcheck // values are marshalled, and only 
 
 	Tools           []string                   // the names, sorted
 	ToolsDigest     string                     // "sha256:" and hexadecimal digits
+	LikelyCanary    string                     // a tool that offers itself as the canary that is missing
 	Dependencies    map[string]json.RawMessage // what g2 says of each of the server's tools
 	Era             Era
 	Transport       Transport
@@ -118,6 +125,7 @@ func (r ProbeResult) MarshalJSON() ([]byte, error) {
 		Error           string                     `json:"error,omitempty"`
 		Tools           []string                   `json:"tools,omitempty"`
 		ToolsDigest     string                     `json:"toolsDigest,omitempty"`
+		LikelyCanary    string                     `json:"likelyCanary,omitempty"`
 		Dependencies    map[string]json.RawMessage `json:"dependencies,omitempty"`
 		Era             Era                        `json:"era,omitempty"`
 		Transport       Transport                  `json:"transport,omitempty"`
@@ -129,7 +137,7 @@ func (r ProbeResult) MarshalJSON() ([]byte, error) {
 		SessionsClosed  int                        `json:"sessionsClosed"`
 	}{
 		r.Target, r.Profile, r.Healthz, r.Test, r.ListTools, r.Passed(),
-		r.ProbedAt.UTC().Format(timeForm), r.Error(), r.Tools, r.ToolsDigest, r.Dependencies,
+		r.ProbedAt.UTC().Format(timeForm), r.Error(), r.Tools, r.ToolsDigest, r.LikelyCanary, r.Dependencies,
 		r.Era, r.Transport, r.ProtocolVersion, r.Server, r.Timings, r.Warnings,
 		r.SessionsOpened, r.SessionsClosed,
 	})

@@ -1,0 +1,162 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gowebpki/jcs"
+)
+
+// Tool is a tool as its server describes it: what a caller relies on, as JSON,
+// nil when absent, and whether it is marked as one that only reads.
+type Tool struct {
+	Name            string          `json:"name"`
+	Description     json.RawMessage `json:"description,omitempty"`
+	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`
+	DestructiveHint json.RawMessage `json:"destructiveHint,omitempty"`
+	ReadOnly        bool            `json:"-"` // marked with readOnlyHint true
+}
+
+// Destructive reports whether the tool is marked as one that may destroy.
+func (t Tool) Destructive() bool { return string(t.DestructiveHint) == "true" }
+
+// NeedsArguments reports whether the tool's input schema requires any argument,
+// or is none that can be read.
+func (t Tool) NeedsArguments() bool {
+	var schema struct {
+		Required []string `json:"required"`
+	}
+	return json.Unmarshal(t.InputSchema, &schema) != nil || len(schema.Required) > 0
+}
+
+// LikelyCanary names the tool that is likely to be a good canary: marked as one
+// that only reads, not marked as destructive, and without a required argument.
+// It is empty when there is none.
+func LikelyCanary(tools []Tool) string {
+	var likely []string
+	for _, tool := range tools {
+		if tool.ReadOnly && !tool.Destructive() && !tool.NeedsArguments() {
+			likely = append(likely, tool.Name)
+		}
+	}
+	if len(likely) == 0 {
+		return ""
+	}
+	return slices.Min(likely)
+}
+
+// ToolsDigest is "sha256:" and the SHA-256 of the canonical JSON (RFC 8785) of
+// what a caller relies on: names, descriptions, schemas and the destructive
+// hint, in order of name. Key order, white space and paging do not change it; an
+// empty list has none.
+func ToolsDigest(tools []Tool) (string, error) {
+	if len(tools) == 0 {
+		return "", nil
+	}
+	list := slices.Clone(tools)
+	slices.SortFunc(list, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	plain, err := json.Marshal(list)
+	if err != nil {
+		return "", fmt.Errorf("write the tools as JSON: %w", err)
+	}
+	canonical, err := jcs.Transform(plain)
+	if err != nil {
+		return "", fmt.Errorf("bring the tools into canonical form: %w", err)
+	}
+	sum := sha256.Sum256(canonical)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// Drift is the difference between an accepted list of tools and another: names,
+// each list sorted.
+type Drift struct {
+	Added   []string     `json:"added,omitempty"`
+	Removed []string     `json:"removed,omitempty"`
+	Changed []ToolChange `json:"changed,omitempty"`
+}
+
+// ToolChange names what of a tool is different: description, inputSchema,
+// outputSchema, destructiveHint, in this order.
+type ToolChange struct {
+	Name string   `json:"name"`
+	What []string `json:"what"`
+}
+
+// IsZero reports whether there is no difference.
+func (d Drift) IsZero() bool { return len(d.Added) == 0 && len(d.Removed) == 0 && len(d.Changed) == 0 }
+
+// DriftOf compares two lists of tools by what ToolsDigest covers: the drift is
+// zero if and only if the digests are equal. No list names a tool twice.
+func DriftOf(accepted, present []Tool) Drift {
+	before, after := byName(accepted), byName(present)
+	var drift Drift
+	for name, tool := range after {
+		old, known := before[name]
+		if !known {
+			drift.Added = append(drift.Added, name)
+		} else if what := changes(old, tool); len(what) > 0 {
+			drift.Changed = append(drift.Changed, ToolChange{name, what})
+		}
+	}
+	for name := range before {
+		if _, still := after[name]; !still {
+			drift.Removed = append(drift.Removed, name)
+		}
+	}
+	slices.Sort(drift.Added)
+	slices.Sort(drift.Removed)
+	slices.SortFunc(drift.Changed, func(a, b ToolChange) int { return strings.Compare(a.Name, b.Name) })
+	return drift
+}
+
+func byName(tools []Tool) map[string]Tool {
+	named := make(map[string]Tool, len(tools))
+	for _, tool := range tools {
+		named[tool.Name] = tool
+	}
+	return named
+}
+
+func changes(before, after Tool) []string {
+	var what []string
+	for _, part := range []struct {
+		name       string
+		old, fresh json.RawMessage
+	}{
+		{"description", before.Description, after.Description},
+		{"inputSchema", before.InputSchema, after.InputSchema},
+		{"outputSchema", before.OutputSchema, after.OutputSchema},
+		{"destructiveHint", before.DestructiveHint, after.DestructiveHint},
+	} {
+		if (part.old == nil) != (part.fresh == nil) || !SameJSON(part.old, part.fresh) {
+			what = append(what, part.name)
+		}
+	}
+	return what
+}
+
+// SameJSON reports whether two JSON documents have the same canonical form
+// (RFC 8785). Documents without one are the same when their bytes are.
+func SameJSON(a, b json.RawMessage) bool {
+	first, err := canonicalJSON(a)
+	if err != nil {
+		return string(a) == string(b)
+	}
+	second, err := canonicalJSON(b)
+	return err == nil && first == second
+}
+
+// canonicalJSON wraps the document, since RFC 8785 is about objects and arrays.
+func canonicalJSON(raw json.RawMessage) (string, error) {
+	wrapped, err := json.Marshal([]json.RawMessage{raw})
+	if err != nil {
+		return "", fmt.Errorf("read as JSON: %w", err)
+	}
+	canonical, err := jcs.Transform(wrapped)
+	return string(canonical), err
+}
