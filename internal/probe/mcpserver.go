@@ -15,31 +15,83 @@ import (
 
 // Settings are what a probe needs beside its target.
 type Settings struct {
-	Timeout time.Duration // of each gate, from its start
+	Timeout time.Duration // of each gate, from its start; 0 for that of the target
 	Version string        // of Countersign, told to the server
 	Now     func() time.Time
+	Eras    *mcpwire.Eras // nil to find out the era of the target anew
+
+	Network     registry.Network                       // what may be dialled
+	Resolve     func(reference string) (string, error) // has a secret; nil when nothing is to be had
+	Transcripts bool                                   // keep a transcript of each gate that fails
+
+	outlet mcpwire.Outlet // of one probe and, by its recorder, of one gate
 }
 
 // Probe runs the three gates at once. It never fails: whatever goes wrong is a
 // failed gate. When ctx ends early, the gates that were not done have failed,
-// and sessions are closed all the same; it returns at most
-// mcpwire.CloseTimeout after the last gate.
+// and sessions, streams and processes are ended all the same; it returns at most
+// mcpwire.CloseTimeout after the last gate, or mcpwire.ProcessCloseTimeout when
+// the target is a process and ctx has not been cancelled.
 func (s MCPServer) Probe(ctx context.Context, settings Settings) registry.ProbeResult {
-	result := registry.ProbeResult{
-		Target: s.Base.String(), Profile: registry.ThreeGates, ProbedAt: settings.Now().UTC(),
+	result := registry.ProbeResult{Target: s.Title(), Profile: s.Profile, ProbedAt: settings.Now().UTC()}
+	settings.Timeout = s.limit(settings)
+	address := s.Base
+	if address == nil {
+		address = s.Endpoint
 	}
+	settings = settings.opened(ctx, address, s.Credentials, s.Private)
+	if s.Profile == registry.Protocol {
+		s.protocol(ctx, settings, &result)
+	} else {
+		s.threeGates(ctx, settings, &result)
+	}
+	settings.clean(&result)
+	return result
+}
+
+// threeGates asks the pages of the server, and speaks with it.
+func (s MCPServer) threeGates(ctx context.Context, settings Settings, result *registry.ProbeResult) {
 	var test testFound
-	var tools toolsFound
+	var talk talkFound
+	g1, g2, g3 := settings.recorded(), settings.recorded(), settings.recorded()
 	var gates sync.WaitGroup
-	gates.Go(func() { result.Healthz = s.Healthz(ctx, settings) })
-	gates.Go(func() { test = s.test(ctx, settings) })
-	gates.Go(func() { tools = s.listTools(ctx, settings) })
+	gates.Go(func() { result.Healthz = g1.kept(s.Healthz(ctx, g1)) })
+	gates.Go(func() { test = s.test(ctx, g2); test.gate = g2.kept(test.gate) })
+	gates.Go(func() { talk = s.converse(ctx, g3) })
 	gates.Wait()
 
 	result.Test, result.Dependencies = test.gate, test.dependencies
-	result.Warnings = append(test.warnings, tools.report.Warnings...)
-	tools.fill(&result)
-	return result
+	if s.Canary != nil {
+		result.Test = both(test.gate, g3.kept(talk.canary))
+	}
+	result.Warnings = append(test.warnings, talk.report.Warnings...)
+	talk.fill(result)
+	result.ListTools.GateResult = g3.kept(talk.list)
+}
+
+// both is g2 of a server that has a page and a canary.
+func both(page, canary registry.GateResult) registry.GateResult {
+	switch {
+	case !page.OK:
+		return page
+	case canary.OK:
+		canary.Detail = registry.Shorten(page.Detail+"; "+canary.Detail, registry.MaxDetail)
+	}
+	canary.LatencyMs += page.LatencyMs
+	return canary
+}
+
+// protocol learns all that it knows from one conversation.
+func (s MCPServer) protocol(ctx context.Context, settings Settings, result *registry.ProbeResult) {
+	settings = settings.recorded()
+	talk := s.converse(ctx, settings)
+	result.Healthz, result.Test = settings.kept(talk.alive), settings.kept(talk.canary)
+	result.Warnings = talk.report.Warnings
+	talk.fill(result)
+	result.ListTools.GateResult = settings.kept(talk.list)
+	if s.Canary == nil {
+		result.LikelyCanary = talk.likely
+	}
 }
 
 // finding is what a gate concludes; it holds when the cause is empty.
@@ -83,7 +135,7 @@ func get(ctx context.Context, address *url.URL, settings Settings) (exchange *mc
 	}
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", clientName+"/"+settings.Version)
-	client := mcpwire.NewHTTPClient()
+	client := settings.outlet.Client()
 	exchange, err = mcpwire.Do(ctx, client, request)
 	if err != nil {
 		client.CloseIdleConnections()

@@ -8,17 +8,158 @@ package probe
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net/url"
+	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/mcpwire"
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// MCPServer is an MCP server that offers the three gates. ParseMCPServer makes one.
+// MCPServer is an MCP server to be probed. ParseMCPServer, ParseEndpoint,
+// StartedServer and FromComponent make one.
 type MCPServer struct {
-	Base         *url.URL // without a slash at its end
-	Endpoint     *url.URL // where the server speaks MCP
-	RequireTools []string // tools that g3 must find, apart from finding any
+	Name    string           // what it is called instead of its address; empty for none
+	Profile registry.Profile // what its gates are
+
+	Base     *url.URL // of the pages of the profile three-gates, without a slash at its end
+	Endpoint *url.URL // where the server speaks MCP; nil for a process
+	Command  []string // the program and its arguments, when there is no endpoint
+	Env      map[string]registry.Secret
+	Dir      string // the working directory of the process; empty for that of Countersign
+
+	Timeout      time.Duration    // for each gate; 0 for the default
+	RequireTools []string         // tools that g3 must find, apart from finding any
+	ExpectServer string           // the name that the server must give itself; empty for any
+	Canary       *registry.Canary // nil for none
+
+	Credentials registry.Credentials // what the server demands of its callers
+	Private     []registry.Secret    // what else of the target may be secret
+}
+
+// The time for each gate where nothing states it. A server that has to be
+// started first may take longer.
+const (
+	DefaultTimeout        = 10 * time.Second
+	DefaultProcessTimeout = 30 * time.Second
+)
+
+func (s MCPServer) limit(settings Settings) time.Duration {
+	switch {
+	case settings.Timeout > 0:
+		return settings.Timeout
+	case s.Timeout > 0:
+		return s.Timeout
+	case s.Endpoint == nil:
+		return DefaultProcessTimeout
+	}
+	return DefaultTimeout
+}
+
+// Title is what the server is called in results: its name, else its address
+// without a query, else its command line up to the first argument that may hold
+// a secret.
+func (s MCPServer) Title() string {
+	switch {
+	case s.Name != "":
+		return s.Name
+	case s.Endpoint == nil:
+		return commandTitle(s.Command)
+	case s.Profile == registry.Protocol:
+		address := *s.Endpoint
+		address.RawQuery, address.ForceQuery = "", false
+		return address.String()
+	}
+	return s.Base.String()
+}
+
+func commandTitle(command []string) string {
+	shown := []string{filepath.Base(command[0])}
+	for _, argument := range command[1:] {
+		if strings.HasPrefix(argument, "--") || strings.Contains(argument, "=") || strings.Contains(argument, "://") {
+			shown = append(shown, "...")
+			break
+		}
+		shown = append(shown, argument)
+	}
+	return registry.Shorten(strings.Join(shown, " "), maxTitle)
+}
+
+// maxTitle bounds the title of a command, in bytes.
+const maxTitle = 120
+
+// start is the command to start with the environment that it gets; the zero
+// value for a server that is not started. An error is a *mcpwire.Failure.
+func (s MCPServer) start(settings Settings) (mcpwire.Command, error) {
+	if s.Endpoint != nil {
+		return mcpwire.Command{}, nil
+	}
+	command := mcpwire.Command{
+		Path: s.Command[0], Args: s.Command[1:], Dir: s.Dir, Redact: settings.outlet.Redactor.Clean,
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		value, err := s.Env[name].Reveal(settings.Resolve)
+		if err != nil {
+			return command, &mcpwire.Failure{Cause: registry.NotConfigured, Detail: registry.Shorten(
+				fmt.Sprintf("the variable %s cannot be had: %v", name, err), registry.MaxDetail)}
+		}
+		settings.outlet.Redactor.Add(value)
+		command.Env = append(command.Env, name+"="+value)
+	}
+	return command, nil
+}
+
+// ParseEndpoint reads the address of an MCP endpoint that is probed in the
+// profile protocol. Fault: E_INVALID_ARGUMENT.
+func ParseEndpoint(endpoint string) (MCPServer, error) {
+	address, err := parseAddress("the URL", endpoint)
+	if err != nil {
+		return MCPServer{}, err
+	}
+	return MCPServer{Profile: registry.Protocol, Endpoint: address, Private: queryOf(address)}, nil
+}
+
+// queryOf is what the query of an address holds, since that may be a key.
+func queryOf(address *url.URL) []registry.Secret {
+	var private []registry.Secret
+	for _, name := range slices.Sorted(maps.Keys(address.Query())) {
+		for _, value := range address.Query()[name] {
+			private = append(private, registry.SecretText(value))
+		}
+	}
+	return private
+}
+
+// StartedServer is a server that is started for the probe, without a shell, and
+// probed in the profile protocol. The command has at least one element.
+func StartedServer(command []string) MCPServer {
+	return MCPServer{Profile: registry.Protocol, Command: command}
+}
+
+// FromComponent is the server that a component of the kind mcp_server describes.
+// Fault: E_INVALID_ARGUMENT.
+func FromComponent(component *registry.Component) (MCPServer, error) {
+	server := MCPServer{Profile: registry.Protocol, Command: component.Command}
+	var err error
+	switch {
+	case component.URL != "" && component.Profile == registry.Protocol:
+		server, err = ParseEndpoint(component.URL)
+	case component.URL != "":
+		server, err = ParseMCPServer(component.URL, component.MCPURL)
+	}
+	if err != nil {
+		return MCPServer{}, err
+	}
+	server.Name, server.Timeout = component.Name, component.Timeout
+	server.Env, server.Dir = component.Env, component.Dir
+	server.RequireTools, server.ExpectServer, server.Canary = component.RequireTools, component.ExpectServer, component.Canary
+	server.Credentials, server.Private = component.Credentials, component.Private
+	return server, nil
 }
 
 // ParseMCPServer reads the base address of the gates and the address of the MCP
@@ -33,12 +174,15 @@ func ParseMCPServer(base, endpoint string) (MCPServer, error) {
 			WithHint("Give the address that /healthz, /test and /mcp follow; an MCP endpoint with a query goes to --mcp-url.")
 	}
 	root.Path, root.RawPath = strings.TrimRight(root.Path, "/"), strings.TrimRight(root.RawPath, "/")
-	server := MCPServer{Base: root}
+	server := MCPServer{Profile: registry.ThreeGates, Base: root}
 	if endpoint == "" {
 		server.Endpoint = server.at("mcp")
 		return server, nil
 	}
 	server.Endpoint, err = parseAddress("the MCP endpoint", endpoint)
+	if err == nil {
+		server.Private = queryOf(server.Endpoint)
+	}
 	return server, err
 }
 
