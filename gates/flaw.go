@@ -12,9 +12,12 @@ import (
 	"strings"
 )
 
-// exitNotFound is the status with which a dynamic linker, env and a shell say
-// that something they need was not found.
-const exitNotFound = 127
+// The statuses with which env says that it did not find a program, the first of
+// them when it may not look into a directory of PATH.
+const (
+	exitNotRun   = 126
+	exitNotFound = 127
+)
 
 const truncated = "truncated: parts that its headers name lie past the end of the file"
 
@@ -69,14 +72,14 @@ func (o outcome) flaw(seen image, want int) string {
 	case !o.state.Exited():
 		return because(seen.cut, truncated) + fmt.Sprintf("killed by a %s%s", o.state, after(o.firstLine()))
 	}
-	ended := fmt.Sprintf("%s, want %d%s", o.state, want, after(o.firstLine()))
+	code, ended := o.state.ExitCode(), fmt.Sprintf("%s, want %d%s", o.state, want, after(o.firstLine()))
 	if library := libraryMissing.FindStringSubmatch(o.output); library != nil {
 		return "shared library " + library[1] + " cannot be loaded; " + ended
 	}
 	if version := libraryTooOld.FindStringSubmatch(o.output); version != nil {
 		return "a shared library is too old: it lacks " + version[1] + "; " + ended
 	}
-	lost := o.state.ExitCode() == exitNotFound && seen.throughEnv != "" && !onPath(seen.throughEnv)
+	lost := (code == exitNotRun || code == exitNotFound) && seen.throughEnv != "" && !onPath(seen.throughEnv)
 	return because(lost, "its interpreter "+seen.throughEnv+" is not on PATH") + because(seen.cut, truncated) + ended
 }
 

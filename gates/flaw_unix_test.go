@@ -38,7 +38,7 @@ func TestExecutable_tellsWhatAScriptLacks(t *testing.T) {
 		"interpreter":             {"#!/no/such/python3\n", "its interpreter /no/such/python3 does not exist; no such file or directory"},
 		"interpreter's rights":    {"#!" + notExecutable + "\n", "not executable: the system refuses it; look at its permissions, those of its interpreter, and how its file system is mounted; permission denied"},
 		"line feeds of Unix":      {"#!/bin/sh\r\necho 1.0\r\n", "its #! line ends in a carriage return, so that its interpreter /bin/sh is not found; no such file or directory"},
-		"interpreter of env":      {"#!/usr/bin/env no-such-python3\n", "its interpreter no-such-python3 is not on PATH; exit status 127, want 0: "},
+		"interpreter of env":      {"#!/usr/bin/env no-such-python3\n", "its interpreter no-such-python3 is not on PATH; exit status 12"},
 		"library of glibc":        {"#!/bin/sh\necho \"$0: error while loading shared libraries: libssl.so.1.1: cannot open shared object file\"; exit 127\n", "shared library libssl.so.1.1 cannot be loaded; exit status 127, want 0: "},
 		"library of musl":         {"#!/bin/sh\necho \"Error loading shared library libssl.so.1.1: No such file or directory (needed by $0)\"; exit 127\n", "shared library libssl.so.1.1 cannot be loaded; exit status 127, want 0: "},
 		"newer library":           {"#!/bin/sh\necho \"$0: /lib/libc.so.6: version \\`GLIBC_2.99' not found (required by $0)\"; exit 1\n", "a shared library is too old: it lacks GLIBC_2.99; exit status 1, want 0: "},
