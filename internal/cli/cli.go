@@ -39,6 +39,7 @@ type commands struct {
 	Task        taskCommand        `cmd:"" help:"Create tasks, claim them done, give verdicts, show and list them."`
 	Serve       serveCommand       `cmd:"" help:"Serve the task gate over HTTP, on this machine."`
 	Probe       probeCommand       `cmd:"" help:"Run the three gates of an MCP server once, now."`
+	Front       frontCommand       `cmd:"" help:"Put the gates in front of an MCP server that speaks over stdio."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask whether a server is alive (gate healthz), for containers."`
 	Config      configCommand      `cmd:"" help:"Check the configuration file."`
 	Demo        demoCommand        `cmd:"" help:"Tell the story of both halves on real processes, in a few seconds."`
@@ -50,6 +51,8 @@ type commands struct {
 type process struct {
 	Surroundings
 	JSON bool
+
+	afterDashes []string // the arguments behind --; nil when there is no --
 }
 
 // errNo is returned by a command that has printed its answer, which is no.
@@ -72,7 +75,7 @@ func newParser(root *commands, around Surroundings) (*kong.Kong, error) {
 		kong.Description("A claim counts only when something other than the claimant has checked it."),
 		kong.Writers(around.Out, around.Err),
 		kong.Exit(func(code int) { panic(exited(code)) }),
-		kong.Vars{"listen": defaultListen},
+		kong.Vars{"listen": defaultListen, "front_listen": defaultFrontListen},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.WithHyphenPrefixedParameters(true),
 	)
@@ -98,7 +101,11 @@ func run(ctx context.Context, parser *kong.Kong, root *commands, args []string, 
 		return report(around, asJSON, fault.New(fault.InvalidArgument, "%v", err).WithHint("See countersign --help."))
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	if err := parsed.Run(&process{Surroundings: around, JSON: root.JSON}); err != nil {
+	begun := &process{Surroundings: around, JSON: root.JSON}
+	if dashes := slices.Index(args, "--"); dashes >= 0 {
+		begun.afterDashes = args[dashes+1:]
+	}
+	if err := parsed.Run(begun); err != nil {
 		return report(around, root.JSON, err)
 	}
 	return exitYes

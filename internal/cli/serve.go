@@ -43,7 +43,7 @@ func (*serveCommand) Help() string {
 
 // Run serves until ctx is done.
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
-	log, err := c.logger(p.Err)
+	log, err := newLogger(c.LogFormat, p.Err)
 	if err != nil {
 		return err
 	}
@@ -90,9 +90,10 @@ func (c *serveCommand) configure(p *process) error {
 	return err
 }
 
-func (c *serveCommand) logger(out io.Writer) (*slog.Logger, error) {
-	format := telemetry.Format(c.LogFormat)
-	if c.LogFormat == logFormatAuto {
+// newLogger writes to out in the format that --log-format names.
+func newLogger(chosen string, out io.Writer) (*slog.Logger, error) {
+	format := telemetry.Format(chosen)
+	if chosen == logFormatAuto {
 		format = telemetry.JSON
 		if isTerminal(out) {
 			format = telemetry.Text
@@ -118,6 +119,7 @@ func joined(begun serving, database *store.Database, log *slog.Logger) (*httpapi
 	}
 	protocol := mcpserver.New(task.NewGate(database, time.Now), mcpserver.Options{Version: begun.Version, Log: log})
 	return httpapi.New(httpapi.Options{
+		Service:      "countersign",
 		Version:      begun.Version,
 		MCP:          protocol.Handler(),
 		Pages:        pages,
@@ -133,6 +135,11 @@ func listenOnLoopback(ctx context.Context, listen string) (net.Listener, error) 
 	if err != nil {
 		return nil, err
 	}
+	return listenOn(ctx, address)
+}
+
+// listenOn listens on an address. Faults: Unavailable.
+func listenOn(ctx context.Context, address netip.AddrPort) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address.String())
 	switch {

@@ -65,6 +65,7 @@ func start(t *testing.T, server *Server) *running {
 // plain is a server whose parts do the least.
 func plain() *Server {
 	return New(Options{
+		Service:      "countersign",
 		Version:      "1.2.3",
 		MCP:          answering("mcp"),
 		Pages:        answering("page"),

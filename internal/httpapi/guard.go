@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,20 +36,20 @@ func secured(next http.Handler) http.Handler {
 }
 
 // addressed refuses requests that were meant for another server or that a page
-// of another origin sent: a name that was rebound to a loopback address shows in
+// of another origin sent: a name that was rebound to an address of ours shows in
 // Host, a foreign page in Origin (or in Sec-Fetch-Site, when it may not read).
-func addressed(port uint16, next http.Handler) http.Handler {
+func addressed(place place, next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(refuseOrigin))
 	next = crossOrigin.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !ours(r.Host, port) {
+		if !place.holds(r.Host) {
 			problem(w, http.StatusForbidden, fault.New(fault.InvalidArgument, "Host %.80q is not this server", r.Host).
-				WithHint("Use localhost:%d or 127.0.0.1:%d. Over a tunnel, keep the port or rewrite Host.", port, port))
+				WithHint("%s", place.hint()))
 			return
 		}
 		for _, origin := range r.Header.Values("Origin") {
-			if host, found := strings.CutPrefix(origin, "http://"); !found || !ours(host, port) {
+			if !place.sentBy(origin, r.Host) {
 				refuseOrigin(w, r)
 				return
 			}
@@ -62,20 +64,47 @@ func refuseOrigin(w http.ResponseWriter, r *http.Request) {
 			WithHint("Pages of other sites have no access; clients that are no browser send no Origin."))
 }
 
-// ours reports whether host and port name this server on a loopback address.
-func ours(hostport string, port uint16) bool {
+// place is where the server is, as its clients may call it.
+type place struct {
+	port   uint16
+	public bool     // other machines can reach it, perhaps by another port
+	names  []string // by which they call it
+}
+
+func (p place) hint() string {
+	if p.public {
+		return "Use an IP address, or name the host with --allow-host."
+	}
+	return fmt.Sprintf("Use localhost:%d or 127.0.0.1:%d. Over a tunnel, keep the port or rewrite Host.", p.port, p.port)
+}
+
+// holds reports whether host and port name this server: on loopback a loopback
+// address and the port. A public server also has the names that it was given and
+// any address, since what is rebound is a name.
+func (p place) holds(hostport string) bool {
 	host, given, err := net.SplitHostPort(hostport)
 	if err != nil {
 		host, given = strings.Trim(hostport, "[]"), strconv.Itoa(httpPort)
 	}
-	if given != strconv.Itoa(int(port)) {
+	isNamed := slices.ContainsFunc(p.names, func(name string) bool { return strings.EqualFold(name, host) })
+	if !p.public && given != strconv.Itoa(int(p.port)) {
 		return false
 	}
-	if strings.EqualFold(host, "localhost") {
+	if strings.EqualFold(host, "localhost") || isNamed && p.public {
 		return true
 	}
 	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
+	return err == nil && (p.public || address.Unmap().IsLoopback())
+}
+
+// sentBy reports whether a page of this server sent the request.
+func (p place) sentBy(origin, host string) bool {
+	from, plain := strings.CutPrefix(origin, "http://")
+	if p.public {
+		from = strings.TrimPrefix(from, "https://") // before it stands what ends TLS
+		return from != origin && strings.EqualFold(from, host)
+	}
+	return plain && p.holds(from)
 }
 
 // httpPort is the port of a Host without one (RFC 9110, section 4.2.1).

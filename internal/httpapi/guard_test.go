@@ -165,3 +165,37 @@ func dial(t *testing.T, run *running) net.Conn {
 	}
 	return connection
 }
+
+func TestGuards_ofAPublicServerKnowItsNamesAndAnyAddress(t *testing.T) {
+	t.Parallel()
+	handler := addressed(place{port: 8080, public: true, names: []string{"scanner.internal"}}, answering("mcp"))
+	cases := []struct {
+		host, origin string
+		status       int
+	}{
+		{"192.0.2.1:8080", "", 200},
+		{"192.0.2.1:9000", "", 200}, // mapped to another port
+		{"[2001:db8::1]", "", 200},
+		{"localhost:9000", "", 200},
+		{"Scanner.Internal:8080", "", 200},
+		{"scanner.internal", "https://scanner.internal", 200},
+		{"evil.example.com:8080", "", 403},
+		{"scanner.internal.evil.example.com", "", 403},
+		{"192.0.2.1:8080", "http://192.0.2.1:8080", 200},
+		{"192.0.2.1:8080", "http://evil.example.com", 403},
+		{"192.0.2.1:8080", "http://192.0.2.1:9000", 403},
+		{"192.0.2.1:8080", "null", 403},
+	}
+	for _, c := range cases {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", http.NoBody)
+		request.Host = c.host
+		if c.origin != "" {
+			request.Header.Set("Origin", c.origin)
+		}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		if answer.Code != c.status {
+			t.Errorf("Host %s, Origin %s = %d, want %d", c.host, c.origin, answer.Code, c.status)
+		}
+	}
+}

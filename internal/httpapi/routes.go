@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"cmp"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -13,6 +15,8 @@ const (
 	PathMCP     = "/mcp"
 	PathHealthz = "/healthz"
 	PathTest    = "/test"
+
+	pathHealth = "/health" // the alias of PathHealthz
 )
 
 // The server's own /test answers well within the ten seconds that a probe gives
@@ -25,30 +29,58 @@ const (
 // routes is every route of the server but its gates, which are mounted by the
 // public kit.
 func (s *Server) routes() map[string]http.Handler {
-	return map[string]http.Handler{
-		PathMCP:        bounded(maxCalls, s.options.MCP),
-		"GET /{$}":     s.options.Pages,
-		"GET /assets/": s.options.Pages,
+	routes := map[string]http.Handler{PathMCP: bounded(maxCalls, s.options.MCP)}
+	if s.options.Pages != nil {
+		routes["GET /{$}"], routes["GET /assets/"] = s.options.Pages, s.options.Pages
 	}
+	return routes
 }
 
-// handler joins the routes and puts the guards before them; port is the one that
-// the server listens on.
-func (s *Server) handler(port uint16) http.Handler {
+// handler joins the routes and puts the guards before them.
+func (s *Server) handler(place place) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handler := range s.routes() {
 		mux.Handle(pattern, handler)
 	}
 	gates.Mount(mux, gates.Options{
-		Service:      "countersign",
+		Service:      s.options.Service,
 		Version:      s.options.Version,
 		Dependencies: s.options.Dependencies,
 		CacheFor:     testAge,
-		Timeout:      testTime,
+		Timeout:      cmp.Or(s.options.TestTime, testTime),
 	})
-	guarded := s.hurried(explained(mux))
-	guarded = secured(addressed(port, guarded))
+	guarded := s.hurried(s.lively(explained(mux)))
+	guarded = secured(addressed(place, guarded))
 	return s.logged(s.recovered(guarded))
+}
+
+// lively answers the gate healthz itself while the server says that it is dead.
+func (s *Server) lively(next http.Handler) http.Handler {
+	if s.options.Alive == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		isGate := r.URL.Path == PathHealthz || r.URL.Path == pathHealth
+		if !isGate || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		err := s.options.Alive()
+		if err == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		// A client that has gone cannot be told.
+		_ = json.NewEncoder(w).Encode(struct {
+			Status  string `json:"status"`
+			Service string `json:"service"`
+			Version string `json:"version"`
+			Detail  string `json:"detail"`
+		}{"down", s.options.Service, s.options.Version, err.Error()})
+	})
 }
 
 // explained answers what no route takes with a problem.

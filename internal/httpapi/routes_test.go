@@ -74,3 +74,34 @@ func TestRoutes_failTestWhenADependencyFailsAndKeepHealthz(t *testing.T) {
 		t.Errorf("/healthz = %d", answer.StatusCode)
 	}
 }
+
+func TestRoutes_failHealthzOnlyWhenTheServerSaysThatItIsDead(t *testing.T) {
+	server := plain()
+	server.options.Pages = nil
+	down := make(chan error, 1)
+	server.options.Alive = func() error {
+		err := <-down
+		down <- err
+		return err
+	}
+	run := start(t, server)
+	down <- nil
+	for _, path := range []string{"/healthz", "/health"} {
+		if answer, body := run.do(t, http.MethodGet, path, nil, ""); answer.StatusCode != http.StatusOK || !strings.Contains(body, `"status":"ok"`) {
+			t.Errorf("%s = %d %s", path, answer.StatusCode, body)
+		}
+	}
+	<-down
+	down <- errors.New("exit status 3")
+	for _, path := range []string{"/healthz", "/health"} {
+		want := `{"status":"down","service":"countersign","version":"1.2.3","detail":"exit status 3"}` + "\n"
+		if answer, body := run.do(t, http.MethodGet, path, nil, ""); answer.StatusCode != http.StatusServiceUnavailable || body != want {
+			t.Errorf("%s = %d %s", path, answer.StatusCode, body)
+		}
+	}
+	for path, status := range map[string]int{"/test": 200, "/": 404} {
+		if answer, _ := run.do(t, http.MethodGet, path, nil, ""); answer.StatusCode != status {
+			t.Errorf("%s = %d, want %d", path, answer.StatusCode, status)
+		}
+	}
+}

@@ -32,10 +32,15 @@ const (
 
 // Options is what the server joins.
 type Options struct {
+	Service      string // what the gates call the server
 	Version      string
 	MCP          http.Handler       // the endpoint at /mcp
-	Pages        http.Handler       // the pages at / and their files below /assets/
+	Pages        http.Handler       // the pages at / and their files below /assets/; nil for none
 	Dependencies []gates.Dependency // what the server's own /test proves
+	TestTime     time.Duration      // for each of them; five seconds when zero
+	Alive        func() error       // why /healthz is to fail, shown to anyone; nil when the server lives as long as it answers
+	Public       bool               // it may listen on addresses that other machines reach
+	Hosts        []string           // names by which they call it
 	Log          *slog.Logger
 }
 
@@ -53,17 +58,18 @@ func New(options Options) *Server {
 	return &Server{options: options, limits: limits{header: headerTime, body: bodyTime, drain: drainTime}}
 }
 
-// Run serves the connections of listener, a TCP listener on a loopback address,
-// until ctx is done. It then accepts no more, gives the requests in flight a
+// Run serves the connections of listener, a TCP listener on a loopback address
+// unless the server is public, until ctx is done. It then accepts no more, gives the requests in flight a
 // bounded time to end, breaks off those that do not, and returns nil. It closes
 // the listener.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	address, err := netip.ParseAddrPort(listener.Addr().String())
-	if err != nil || !address.Addr().Unmap().IsLoopback() {
+	onLoopback := address.Addr().Unmap().IsLoopback()
+	if err != nil || !onLoopback && !s.options.Public {
 		return errors.Join(fmt.Errorf("serve on %s: not a loopback address", listener.Addr()), listener.Close())
 	}
 	server := &http.Server{
-		Handler:           s.handler(address.Port()),
+		Handler:           s.handler(place{port: address.Port(), public: !onLoopback, names: s.options.Hosts}),
 		ReadHeaderTimeout: s.limits.header,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeaderBytes,

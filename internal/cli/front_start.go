@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/httpapi"
+)
+
+// fronting is what front tells when it has begun; as one line of JSON with --json.
+type fronting struct {
+	Event   string        `json:"event"` // always "serving"
+	Version string        `json:"version"`
+	Name    string        `json:"name"`
+	Program string        `json:"program"` // of the child, without its folder and arguments
+	URL     string        `json:"url"`
+	MCP     string        `json:"mcp_url"`
+	Healthz string        `json:"healthz_url"`
+	Test    string        `json:"test_url"`
+	Public  bool          `json:"public"` // other machines can reach it
+	Clients frontedClient `json:"clients"`
+
+	address net.Addr
+}
+
+// frontedClient is a configuration of MCP clients, ready to paste.
+type frontedClient struct {
+	HTTP struct {
+		Servers map[string]clientServer `json:"mcpServers"`
+	} `json:"http"`
+}
+
+// newFronting describes a front at an address.
+func newFronting(name string, address net.Addr, program string) fronting {
+	url := "http://" + address.String()
+	begun := fronting{
+		Event:   "serving",
+		Version: version,
+		Name:    name,
+		Program: filepath.Base(program),
+		URL:     url,
+		MCP:     url + httpapi.PathMCP,
+		Healthz: url + httpapi.PathHealthz,
+		Test:    url + httpapi.PathTest,
+		address: address,
+	}
+	if tcp, ok := address.(*net.TCPAddr); ok {
+		begun.Public = !tcp.IP.IsLoopback()
+	}
+	begun.Clients.HTTP.Servers = map[string]clientServer{name: {Type: "http", URL: begun.MCP}}
+	return begun
+}
+
+func (f fronting) print(p *process) error {
+	var err error
+	if f.Public {
+		err = warnOfStrangers(p.Err, f.address)
+	}
+	switch {
+	case err != nil:
+	case p.JSON:
+		err = json.NewEncoder(p.Out).Encode(f)
+	default:
+		_, err = io.WriteString(p.Out, f.text(painterFor(p.Out, p.Getenv)))
+	}
+	if err != nil {
+		return fmt.Errorf("print where the front is: %w", err)
+	}
+	return nil
+}
+
+func (f fronting) text(paint painter) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s %s stands in front of %s.\n\n", paint.bold("Countersign"), f.Version, visible(f.Program))
+	fmt.Fprintf(&out, "  MCP       %s\n", f.MCP)
+	fmt.Fprintf(&out, "  healthz   %s  %s\n", f.Healthz, paint.dim("does the server run?"))
+	fmt.Fprintf(&out, "  test      %s     %s\n", f.Test, paint.dim("does it work?"))
+	fmt.Fprintf(&out, "\n%s\n\n{\n  \"mcpServers\": {\n    %s: {\n      \"type\": \"http\",\n      \"url\": %s\n    }\n  }\n}\n",
+		paint.bold("Client configuration:"), quotedJSON(f.Name), quotedJSON(f.MCP))
+	fmt.Fprintf(&out, "\nDo not take its word for it: %s\n", paint.bold("countersign probe "+f.URL))
+	fmt.Fprintf(&out, "%s\n\n", paint.dim("Ctrl-C ends it, and the server."))
+	return out.String()
+}
