@@ -30,6 +30,8 @@ type GateResult struct {
 	LatencyMs float64 `json:"latencyMs"` // milliseconds, to the microsecond
 	Detail    string  `json:"detail,omitempty"`
 	Cause     Cause   `json:"cause,omitempty"`
+
+	Transcript *Transcript `json:"transcript,omitempty"` // of a gate that failed, when transcripts are kept
 }
 
 // ToolsResult is what g3 found. ToolCount is the number of distinct tools that
