@@ -108,15 +108,12 @@ func (c *checker) texts(p path, texts []string) []string {
 	return texts
 }
 
-func (c *checker) required(section path, keys ...string) bool {
-	all := true
+func (c *checker) required(section path, keys ...string) {
 	for _, key := range keys {
 		if !c.has(section.child(key)) {
 			c.complainOfKey(section, key+" is missing", "Add the key "+key+".")
-			all = false
 		}
 	}
-	return all
 }
 
 func (c *checker) duration(p path, text duration, shortest, longest time.Duration) time.Duration {

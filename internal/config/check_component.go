@@ -90,6 +90,9 @@ func (c *checker) remote(p path, written component, made *registry.Component) {
 	for _, text := range []string{written.URL, written.MCPURL} {
 		if parsed, err := url.Parse(text); err == nil {
 			made.Private = append(made.Private, privateOf(parsed)...)
+			for _, value := range strings.FieldsFunc(parsed.RawQuery, func(r rune) bool { return r == '&' || r == '=' }) {
+				c.keep(value)
+			}
 		}
 	}
 	if c.has(p.child("mcp_url")) {
@@ -110,28 +113,8 @@ func (c *checker) remote(p path, written component, made *registry.Component) {
 
 // started is a server that is a process of its own for each probe.
 func (c *checker) started(p path, written component, made *registry.Component) {
-	for i, argument := range written.Command {
-		if strings.ContainsRune(string(argument), 0) {
-			c.complain(p.child("command"), "an argument has a NUL character", "Remove it.")
-		}
-		if i == 0 && strings.TrimSpace(string(argument)) == "" {
-			c.complain(p.child("command"), "the program is empty", "Begin the list with the program.")
-		}
-		made.Command = append(made.Command, string(argument))
-	}
-	if len(written.Command) == 0 && !c.broken[p.child("command")] {
-		c.complain(p.child("command"), "the command is empty", "Give the program and its arguments, such as [npx, -y, some-server].")
-	}
-	for _, key := range inOrder(c, p.child("env"), written.Env) {
-		if made.Env == nil {
-			made.Env = map[string]registry.Secret{}
-		}
-		at := p.child("env").child(key)
-		if key == "" || strings.ContainsAny(key, "=\x00") {
-			c.complainOfKey(at, "this is not the name of a variable", "Write NAME: value.")
-		}
-		made.Env[key] = c.secretOrText(at, string(written.Env[key]))
-	}
+	made.Command = c.command(p.child("command"), written.Command)
+	made.Env = c.environment(p.child("env"), written.Env)
 	made.Dir = c.within(p.child("cwd"), written.CWD)
 	for _, key := range []string{"mcp_url", "credentials"} {
 		if c.has(p.child(key)) {
@@ -143,6 +126,37 @@ func (c *checker) started(p path, written component, made *registry.Component) {
 	}
 }
 
+func (c *checker) command(p path, written []hiddenText) []string {
+	var command []string
+	for _, argument := range written {
+		command = append(command, string(argument))
+	}
+	switch {
+	case c.broken[p]:
+	case len(command) == 0:
+		c.complain(p, "the command is empty", "Give the program and its arguments, such as [npx, -y, some-server].")
+	case strings.TrimSpace(command[0]) == "" && !c.broken[p.child("0")]:
+		c.complain(p, "the program is empty", "Begin the list with the program.")
+	case strings.ContainsRune(strings.Join(command, ""), 0):
+		c.complain(p, "an argument has a NUL character", "Remove it.")
+	}
+	return command
+}
+
+func (c *checker) environment(p path, written map[string]hiddenText) map[string]registry.Secret {
+	if len(written) == 0 {
+		return nil
+	}
+	made := map[string]registry.Secret{}
+	for _, key := range inOrder(c, p, written) {
+		if key == "" || strings.ContainsAny(key, "=\x00") {
+			c.complainOfKey(p.child(key), "this is not the name of a variable", "Write NAME: value.")
+		}
+		made[key] = c.secretOrText(p.child(key), string(written[key]))
+	}
+	return made
+}
+
 // address is an absolute http or https URL without credentials.
 func (c *checker) address(p path, text string) string {
 	if !c.has(p) || c.text(p, text) == "" {
@@ -150,7 +164,7 @@ func (c *checker) address(p path, text string) string {
 	}
 	const hint = "Write it in full, such as http://127.0.0.1:8080."
 	parsed, err := url.Parse(text)
-	if strings.Contains(text, "@") && (err != nil || parsed.User != nil || parsed.Opaque != "") {
+	if err != nil && strings.ContainsAny(text, "@?") || err == nil && strings.Contains(text, "@") && (parsed.User != nil || parsed.Opaque != "") {
 		c.keepSecret(p, text)
 	}
 	switch {

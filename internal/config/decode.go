@@ -56,17 +56,16 @@ func (d *decoder) into(node ast.Node, p path, value reflect.Value) {
 			d.hide(node)
 		}
 	}
-	switch value.Kind() {
-	case reflect.Pointer:
-		if node.Type() != ast.NullType {
-			value.Set(reflect.New(value.Type().Elem()))
-			d.into(node, p, value.Elem())
-		}
-	case reflect.Struct:
+	switch kind := value.Kind(); {
+	case kind == reflect.Pointer && node.Type() != ast.NullType:
+		value.Set(reflect.New(value.Type().Elem()))
+		d.into(node, p, value.Elem())
+	case kind == reflect.Pointer:
+	case kind == reflect.Struct:
 		d.section(node, p, value)
-	case reflect.Map:
+	case kind == reflect.Map:
 		d.table(node, p, value)
-	case reflect.Slice:
+	case kind == reflect.Slice:
 		d.list(node, p, value)
 	default:
 		d.scalar(node, p, value)
@@ -104,8 +103,8 @@ func (d *decoder) section(node ast.Node, p path, value reflect.Value) {
 // keysOf returns the keys of a section, in the order of its fields.
 func keysOf(section reflect.Type) []string {
 	var keys []string
-	for i := range section.NumField() {
-		keys = append(keys, section.Field(i).Tag.Get("yaml"))
+	for field := range section.Fields() {
+		keys = append(keys, field.Tag.Get("yaml"))
 	}
 	return keys
 }
@@ -199,7 +198,7 @@ func (d *decoder) scalar(node ast.Node, p path, value reflect.Value) {
 			return
 		}
 	}
-	if _, isSecret := value.Interface().(secretText); isSecret {
+	if value.Type() == reflect.TypeFor[secretText]() {
 		d.conceal(node)
 	}
 	want, hint := wanted(value)
@@ -208,14 +207,11 @@ func (d *decoder) scalar(node ast.Node, p path, value reflect.Value) {
 
 // wanted says what a scalar must be, and how it is written.
 func wanted(value reflect.Value) (want, hint string) {
-	switch value.Kind() {
-	case reflect.Bool:
-		return "true or false", "Write true or false, without quotes."
-	case reflect.Int:
-		return "a whole number", fmt.Sprintf("Write a number from 0 to %d.", int64(maxNumber))
-	default:
-	}
 	switch value.Interface().(type) {
+	case bool:
+		return "true or false", "Write true or false, without quotes."
+	case int:
+		return "a whole number", fmt.Sprintf("Write a number from 0 to %d.", int64(maxNumber))
 	case duration:
 		return "a time with its unit", "Write one such as 500ms, 30s, 5m or 24h."
 	case secretText:

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,20 +57,16 @@ func TestDocumentation_hasEveryKey(t *testing.T) {
 
 // countSections counts the structs that a type is made of.
 func countSections(section reflect.Type, seen map[reflect.Type]bool) int {
-	switch section.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Slice:
+	if slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Map, reflect.Slice}, section.Kind()) {
 		return countSections(section.Elem(), seen)
-	case reflect.Struct:
-	default:
-		return 0
 	}
-	if seen[section] {
+	if section.Kind() != reflect.Struct || seen[section] {
 		return 0
 	}
 	seen[section] = true
 	count := 1
-	for i := range section.NumField() {
-		count += countSections(section.Field(i).Type, seen)
+	for field := range section.Fields() {
+		count += countSections(field.Type, seen)
 	}
 	return count
 }

@@ -6,11 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
-	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // The schemes of a reference.
@@ -21,9 +19,6 @@ const (
 
 // MaxSecretBytes bounds a secret, a certificate chain included.
 const MaxSecretBytes = 1 << 20
-
-// readableByAll is the right that makes a secret worth a warning.
-const readableByAll = 0o004
 
 // isReference reports whether a text has the form of a reference.
 func isReference(text string) bool {
@@ -94,46 +89,3 @@ func withoutPath(err error) error {
 	}
 	return err
 }
-
-// Warnings returns what is valid and yet likely to fail or to be regretted: a
-// secret that cannot be had from here, one that every user of this machine can
-// read, one that is sent in the clear, a server without a canary.
-func (c *Config) Warnings(resolver Resolver) []Problem {
-	var warnings []Problem
-	warn := func(p path, where position, message, hint string) {
-		warnings = append(warnings, c.decoder.finished(Problem{
-			File: c.decoder.file, Line: where.line, Column: where.column, Path: p.String(), Message: message, Hint: hint,
-		}))
-	}
-	for _, each := range c.references {
-		where := c.decoder.places[each.path].value
-		if _, err := resolver.Resolve(each.secret.Reference()); err != nil {
-			if coded, ok := fault.Of(err); ok {
-				warn(each.path, where, coded.Message, coded.Hint)
-			}
-			continue
-		}
-		if name, ok := strings.CutPrefix(each.secret.Reference(), schemeFile+":"); ok {
-			if found, err := os.Stat(name); err == nil && found.Mode().Perm()&readableByAll != 0 && isKey(each.path) {
-				warn(each.path, where, "every user of this machine can read "+name, "Take the right away: chmod 600.")
-			}
-		}
-	}
-	for _, each := range c.Components {
-		p := path("components").child(each.Name)
-		for key, address := range map[string]string{"url": each.URL, "mcp_url": each.MCPURL} {
-			if address != "" && !each.Credentials.IsZero() && !confidential(address) {
-				warn(p.child(key), c.decoder.places[p.child(key)].value, "the credentials are sent there in the clear", "Use https.")
-			}
-		}
-		if each.Profile == registry.Protocol && each.Canary == nil {
-			warn(p, c.decoder.places[p].key, "there is no canary, so the gate test will fail with not_configured",
-				"Add canary: {tool: NAME} with a harmless tool of the server; a probe names a likely one.")
-		}
-	}
-	slices.SortStableFunc(warnings, inFileOrder)
-	return warnings
-}
-
-// isKey reports whether a reference names something that others must not read.
-func isKey(p path) bool { return !strings.HasSuffix(string(p), "/client_cert") }

@@ -61,64 +61,66 @@ func parsed(tokens token.Tokens) (file *ast.File, err error) {
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
+// notPlain returns what the signs of YAML are called that have no place in a
+// plain file.
+func notPlain() map[token.Type]string {
+	return map[token.Type]string{
+		token.AnchorType:     "an anchor",
+		token.AliasType:      "an alias",
+		token.MergeKeyType:   "a merge key",
+		token.TagType:        "a tag",
+		token.DirectiveType:  "a directive",
+		token.MappingKeyType: "a question mark before a key",
+	}
+}
+
 // bounded reports whether the tokens are plain YAML within the bounds.
 func (d *decoder) bounded(tokens token.Tokens) bool {
 	if len(tokens) > maxTokens {
 		d.add(position{}, "", fmt.Sprintf("the file has more than %d words and signs", maxTokens), "Split the components over several files.")
 		return false
 	}
-	before, depth, line, ofLine := len(d.problems), 0, 0, 0
+	refused, before, ofLine := notPlain(), len(d.problems), lineLoad{}
 	for _, each := range tokens {
-		if len(d.problems) > before+MaxProblems || ofLine > maxTokensOfLine {
+		if name, ok := refused[each.Type]; ok {
+			d.add(at(each.Position), "", "this is "+name, plainHint)
+		}
+		if ofLine.add(each) > maxTokensOfLine {
+			d.add(at(each.Position), "", "too much stands on this line", "Write it on several lines.")
 			break
 		}
-		if each.Position.Line != line {
-			line, ofLine = each.Position.Line, 0
-		}
-		switch each.Type {
-		case token.MappingStartType, token.SequenceStartType:
-			depth++
-		case token.MappingEndType, token.SequenceEndType:
-			depth--
-		case token.AnchorType, token.AliasType, token.MergeKeyType, token.TagType, token.DirectiveType:
-			d.add(at(each.Position), "", "this is "+named(each.Type), plainHint)
-		case token.MappingKeyType:
-			d.add(at(each.Position), "", "this is a key after a question mark", `Write "key: value".`)
-		default:
-		}
-		if depth <= 0 {
-			ofLine++
-		}
-		if ofLine > maxTokensOfLine {
-			d.add(at(each.Position), "", "too much stands on this line", "Write it on several lines.")
+		if len(d.problems) > before+MaxProblems {
+			break
 		}
 	}
 	d.unreadable = len(d.problems) > before
 	return !d.unreadable
 }
 
-// named is a sign of YAML that does not belong into a plain file.
-func named(kind token.Type) string {
-	switch kind {
-	case token.AnchorType:
-		return "an anchor"
-	case token.AliasType:
-		return "an alias"
-	case token.MergeKeyType:
-		return "a merge key"
-	case token.DirectiveType:
-		return "a directive"
-	default:
-		return "a tag"
+// lineLoad counts the tokens of a line that are outside brackets.
+type lineLoad struct{ line, tokens, depth int }
+
+func (l *lineLoad) add(each *token.Token) int {
+	if each.Position.Line != l.line {
+		l.line, l.tokens = each.Position.Line, 0
 	}
+	if each.Type == token.MappingStartType || each.Type == token.SequenceStartType {
+		l.depth++
+	}
+	if each.Type == token.MappingEndType || each.Type == token.SequenceEndType {
+		l.depth--
+	}
+	if l.depth <= 0 {
+		l.tokens++
+	}
+	return l.tokens
 }
 
 // addSyntax reports what the parser says, without any text of the file: what
 // the file means is not known, so neither is what in it is a secret.
 func (d *decoder) addSyntax(err error) {
 	where, message := position{}, err.Error()
-	var syntax *yaml.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
 		message = syntax.GetMessage()
 		if syntax.GetToken() != nil && syntax.GetToken().Position != nil {
 			where = at(syntax.GetToken().Position)

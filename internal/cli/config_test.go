@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// inFolder puts files into a folder of their own and makes it the working
+// directory, so that transcripts show short names. It returns the one before.
+func inFolder(t *testing.T, files map[string]string) (before string) {
+	t.Helper()
+	before, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
+	return before
+}
+
+const validConfiguration = `listen: 127.0.0.1:0
+db: gate.db
+components:
+  asm:
+    kind: mcp_server
+    url: http://127.0.0.1:8080
+    mcp_url: http://127.0.0.1:8080/mcp?key=correct-horse
+    credentials: {bearer: env:ASM_TOKEN}
+  files: {kind: mcp_server, command: [server, --key, correct-horse]}
+`
+
+const invalidConfiguration = `listen: 127.0.0.1:0
+components:
+  asm: {kind: mcp_server, url: http://127.0.0.1:8080, intervall: 30s, credentials: {bearer: correct-horse}}
+slots: {}
+`
+
+func TestConfigCheck_transcript(t *testing.T) {
+	shell := newShell(t)
+	before := inFolder(t, map[string]string{"countersign.yaml": validConfiguration, "bad.yaml": invalidConfiguration, "empty.yaml": ""})
+	shell.env["ASM_TOKEN"] = "correct-horse"
+	shell.run("config", "check")
+	delete(shell.env, "ASM_TOKEN")
+	shell.run("config", "check")
+	shell.run("config", "check", "--config", "bad.yaml")
+	shell.run("config", "check", "--config", "empty.yaml")
+	shell.run("config", "check", "--config", "absent.yaml")
+	shell.run("config", "check", "--config", ".")
+	shell.run("--json", "config", "check")
+	shell.run("--json", "config", "check", "--config", "bad.yaml")
+	shell.run("--json", "config", "check", "--config", "absent.yaml")
+	shell.run("serve", "--config", "bad.yaml")
+	shell.run("--json", "serve", "--config", "bad.yaml")
+	if err := os.Remove("countersign.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	shell.run("config", "check")
+	if strings.Contains(shell.transcript.String(), "correct-horse") {
+		t.Error("a secret is shown")
+	}
+	t.Chdir(before)
+	shell.golden(t, "config.txt")
+}
+
+func TestConfigCheck_untrustedTextIsMadeVisible(t *testing.T) {
+	shell := newShell(t)
+	inFolder(t, map[string]string{"countersign.yaml": "components:\n  \"a\u202e\\e[2J\": {kind: mcp_server, url: \"\u202e\x1b[2J\"}\n"})
+	for _, args := range [][]string{{"config", "check"}, {"--json", "config", "check"}} {
+		code, out, _ := shell.run(args...)
+		if code != exitNo || out != visible(out) {
+			t.Errorf("exit %d, shown raw: %q", code, out)
+		}
+	}
+}
+
+func TestServe_takesFromTheFileWhatFlagsLeaveOpen(t *testing.T) {
+	shell := newShell(t)
+	inFolder(t, map[string]string{"other.yaml": "listen: 192.0.2.1:80\ndb: env:DB\n"})
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell.env["DB"] = filepath.Join(folder, "from-variable.db")
+	server := shell.serve(t, "--config", "other.yaml") // with --listen, which beats the file's address
+	if server.Database != shell.env["DB"] {
+		t.Errorf("the database is %s", server.Database)
+	}
+	server.end(t)
+	server = shell.serve(t, "--config", "other.yaml", "--db", "from-flag.db")
+	if filepath.Base(server.Database) != "from-flag.db" {
+		t.Errorf("the database is %s", server.Database)
+	}
+	server.end(t)
+	code, out, _ := shell.run("--json", "serve", "--config", "other.yaml")
+	var refused struct{ Code, Message string }
+	if err := json.Unmarshal([]byte(out), &refused); err != nil || code != exitAsk || !strings.Contains(refused.Message, "192.0.2.1:80") {
+		t.Errorf("exit %d, %v: %s", code, err, out)
+	}
+	delete(shell.env, "DB")
+	code, out, _ = shell.run("--json", "serve", "--config", "other.yaml")
+	if err := json.Unmarshal([]byte(out), &refused); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("the secret at env:DB cannot be had: the environment variable is not set", refused.Message); code != exitAsk || diff != "" {
+		t.Errorf("exit %d (-want +got):\n%s", code, diff)
+	}
+}
