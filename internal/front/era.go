@@ -58,7 +58,7 @@ func checkHeader(header http.Header, got request) *wireError {
 	if member == "" {
 		return nil
 	}
-	name, _ := got.params.text(member)
+	name := got.params.text(member)
 	if given, ok := plain(header.Get(headerName)); !ok || given != name {
 		return refusal(codeHeaderMismatch, "the header %s does not hold the %s of the request", headerName, member)
 	}
@@ -67,11 +67,11 @@ func checkHeader(header http.Header, got request) *wireError {
 
 // plain is the text of a header that may be written as =?base64?...?=.
 func plain(value string) (string, bool) {
-	inner, wrapped := strings.CutPrefix(value, "=?base64?")
-	if inner, wrapped = strings.CutSuffix(inner, "?="); !wrapped || !strings.HasPrefix(value, "=?base64?") {
+	const begin, end = "=?base64?", "?="
+	if !strings.HasPrefix(value, begin) || !strings.HasSuffix(value, end) || len(value) < len(begin)+len(end) {
 		return value, value != ""
 	}
-	text, err := base64.StdEncoding.DecodeString(inner)
+	text, err := base64.StdEncoding.DecodeString(value[len(begin) : len(value)-len(end)])
 	return string(text), err == nil
 }
 

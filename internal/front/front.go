@@ -86,12 +86,13 @@ func New(options Options) *Front {
 // after a delay that doubles from half a second to half a minute unless it had
 // run for a minute. Before it returns, the child and its group have ended.
 func (f *Front) Run(ctx context.Context) error {
+	defer func() { f.become(nil, errors.New("the front is being ended")) }()
 	delay := f.limits.firstDelay
-	for ctx.Err() == nil {
+	for {
 		began := time.Now()
 		err := f.live(ctx)
 		if ctx.Err() != nil {
-			break
+			return nil
 		}
 		if time.Since(began) >= steadyAfter {
 			delay = f.limits.firstDelay
@@ -101,18 +102,16 @@ func (f *Front) Run(ctx context.Context) error {
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():
+			return nil
 		}
 		delay = min(2*delay, f.limits.longestDelay)
 	}
-	f.become(nil, errors.New("the front is being ended"))
-	return nil
 }
 
 // live runs one child from its start to its end and says why it ended.
 func (f *Front) live(ctx context.Context) error {
 	command := f.options.Command
-	log := f.options.Log.With(slog.String("from", "child"))
-	command.Log = func(line string) { log.InfoContext(ctx, line) }
+	command.Log = func(line string) { f.options.Log.InfoContext(ctx, "the child says", slog.String("line", line)) }
 	process, err := mcpwire.StartProcess(ctx, command)
 	if err != nil {
 		return err
@@ -169,17 +168,17 @@ func (f *Front) become(c *child, down error) {
 
 // state is the child that is ready, or why there is none; neither while the
 // first one starts.
-func (f *Front) state() (*child, error, <-chan struct{}) {
+func (f *Front) state() (ready *child, changed <-chan struct{}, down error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.child, f.down, f.changed
+	return f.child, f.changed, f.down
 }
 
 // ready returns the child. It waits for the first one, and fails at once when
 // there was one and it is down.
 func (f *Front) ready(ctx context.Context) (*child, error) {
 	for {
-		c, down, changed := f.state()
+		c, changed, down := f.state()
 		if c != nil || down != nil {
 			return c, down
 		}
@@ -193,7 +192,7 @@ func (f *Front) ready(ctx context.Context) (*child, error) {
 
 // Alive says whether the child runs and has shaken hands, and why not.
 func (f *Front) Alive() error {
-	c, down, _ := f.state()
+	c, _, down := f.state()
 	switch {
 	case down != nil:
 		return fmt.Errorf("the server behind the front is down: %w", down)

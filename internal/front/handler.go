@@ -178,9 +178,8 @@ func (f *Front) serve(r *http.Request, got request, answer *reply) {
 	}
 	switch got.method {
 	case "initialize":
-		asked, _ := got.params.text("protocolVersion")
 		answer.w.Header().Set(headerSession, rand.Text())
-		answer.result(c.hello.initialized(asked))
+		answer.result(c.hello.initialized(got.params.text("protocolVersion")))
 	case "server/discover":
 		answer.result(c.hello.modernized(got.method, c.hello.discovered()))
 	default:

@@ -88,13 +88,11 @@ func (p params) encode() json.RawMessage {
 	return encode(all)
 }
 
-// text is a member that is a string.
-func (p params) text(name string) (string, bool) {
-	var value *string
-	if json.Unmarshal(p.rest[name], &value) != nil || value == nil {
-		return "", false
-	}
-	return *value, true
+// text is a member that is a string; empty when it is none.
+func (p params) text(name string) string {
+	var value string
+	_ = json.Unmarshal(p.rest[name], &value)
+	return value
 }
 
 // decode reads one message. Keys are matched case-sensitively.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,21 +79,20 @@ func TestRoutes_failTestWhenADependencyFailsAndKeepHealthz(t *testing.T) {
 func TestRoutes_failHealthzOnlyWhenTheServerSaysThatItIsDead(t *testing.T) {
 	server := plain()
 	server.options.Pages = nil
-	down := make(chan error, 1)
+	var down atomic.Bool
 	server.options.Alive = func() error {
-		err := <-down
-		down <- err
-		return err
+		if down.Load() {
+			return errors.New("exit status 3")
+		}
+		return nil
 	}
 	run := start(t, server)
-	down <- nil
 	for _, path := range []string{"/healthz", "/health"} {
 		if answer, body := run.do(t, http.MethodGet, path, nil, ""); answer.StatusCode != http.StatusOK || !strings.Contains(body, `"status":"ok"`) {
 			t.Errorf("%s = %d %s", path, answer.StatusCode, body)
 		}
 	}
-	<-down
-	down <- errors.New("exit status 3")
+	down.Store(true)
 	for _, path := range []string{"/healthz", "/health"} {
 		want := `{"status":"down","service":"countersign","version":"1.2.3","detail":"exit status 3"}` + "\n"
 		if answer, body := run.do(t, http.MethodGet, path, nil, ""); answer.StatusCode != http.StatusServiceUnavailable || body != want {

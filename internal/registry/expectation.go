@@ -133,7 +133,7 @@ func holdsData(content map[string]json.RawMessage) bool {
 }
 
 // document is what a path is applied to.
-func (r toolResult) document() (any, error) {
+func (r *toolResult) document() (any, error) {
 	if r.structured != nil {
 		return exact(r.structured)
 	}
