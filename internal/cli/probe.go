@@ -5,53 +5,97 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/probe"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// maxProbeTimeout bounds --timeout.
-const maxProbeTimeout = 10 * time.Minute
+const (
+	// maxProbeTimeout bounds --timeout.
+	maxProbeTimeout = 10 * time.Minute
+	// maxProbesAtOnce bounds how many servers are probed, and started, at once.
+	maxProbesAtOnce = 8
+)
 
 type probeCommand struct {
-	URL          string        `arg:"" help:"Base address: the gates are at URL/healthz, URL/test and URL/mcp."`
-	MCPURL       string        `help:"Address of the MCP endpoint, when it is not URL/mcp." name:"mcp-url" placeholder:"URL"`
-	Only         []string      `help:"Exit 0 when these gates hold: healthz, test, listTools. All three run anyway." placeholder:"GATE"`
-	RequireTools []string      `help:"Tools that must be among those listed." name:"require-tools" placeholder:"TOOL"`
-	Timeout      time.Duration `help:"Time for each gate." default:"10s"`
+	File         configFlag     `embed:""`
+	Target       []string       `arg:"" optional:"" help:"Address of a server, or the name of a component of the configuration file; after --, a command that starts a server." name:"target"`
+	MCPConfig    string         `help:"Probe every server of the file in which an MCP client keeps them, such as .mcp.json." name:"mcp-config" placeholder:"FILE"`
+	Profile      string         `help:"What the gates of an address are: three-gates (its pages /healthz and /test; the default) or protocol (it is an MCP endpoint and nothing else; --call is the gate test)." placeholder:"PROFILE"`
+	MCPURL       string         `help:"Address of the MCP endpoint, when it is not URL/mcp." name:"mcp-url" placeholder:"URL"`
+	Call         string         `help:"Canary: the harmless tool to call." placeholder:"TOOL"`
+	Arguments    string         `help:"Arguments of the canary, a JSON object." placeholder:"JSON"`
+	Expect       string         `help:"What the canary's result must be: not_empty (the default), matches=RE, path=JSONPATH equals=JSON, or path=JSONPATH min_count=N." placeholder:"EXPECTATION"`
+	Force        bool           `help:"Call the canary although the server does not mark it read-only, or marks it destructive."`
+	Only         []string       `help:"Exit 0 when these gates hold: healthz, test, listTools. All three run anyway." placeholder:"GATE"`
+	RequireTools []string       `help:"Tools that must be among those listed." name:"require-tools" placeholder:"TOOL"`
+	ExpectServer string         `help:"Name that the server must give itself." name:"expect-server" placeholder:"NAME"`
+	Timeout      *time.Duration `help:"Time for each gate. By default that of the component, else 10s, or 30s for a server that is started." placeholder:"DURATION"`
 }
 
-// Run probes one MCP server and prints what each gate found.
+// Help is what probe --help says beyond its one line.
+func (*probeCommand) Help() string {
+	return "`probe URL` asks the pages of a server and speaks MCP with it. `probe -- COMMAND ARG...` starts a server and ends it again. " +
+		"`probe NAME` probes a component of the configuration file. `probe --mcp-config FILE` probes every server that a client is " +
+		"configured with, all at once; 0 only when all pass. The rules of `network` in the configuration file hold for NAME, " +
+		"and for the others when --config is given."
+}
+
+// Run probes MCP servers and prints what each gate found.
 func (c *probeCommand) Run(ctx context.Context, p *process) error {
 	only, err := gatesNamed(c.Only)
 	if err != nil {
 		return err
 	}
-	settings, err := probeSettings(c.Timeout)
+	servers, settings, err := c.targets(p)
 	if err != nil {
 		return err
 	}
-	server, err := probe.ParseMCPServer(c.URL, c.MCPURL)
-	if err != nil {
-		return err
-	}
-	server.RequireTools = c.RequireTools
-	stop := showProgress(ctx, p.Err, "probing "+visible(server.Base.String()))
-	result := server.Probe(ctx, settings)
-	stop()
+	results := probeAll(ctx, p.Err, servers, settings)
 	if ctx.Err() != nil {
 		return fault.New(fault.Unavailable, "the probe was interrupted before its gates were done").
 			WithHint("Nothing was left open on the server; probe again.")
 	}
-	if err := printProbe(p, &result, only); err != nil {
+	if err := c.print(p, results, only); err != nil {
 		return fmt.Errorf("print the probe result: %w", err)
 	}
-	if !holds(&result, only) {
-		return errNo
+	for i := range results {
+		if !holds(&results[i], only) {
+			return errNo
+		}
 	}
 	return nil
+}
+
+// probeAll probes all servers at once, and tells a person at a terminal how far
+// it has come.
+func probeAll(ctx context.Context, progress io.Writer, servers []examined, settings probe.Settings) []registry.ProbeResult {
+	results := make([]registry.ProbeResult, len(servers))
+	var done atomic.Int64
+	stop := followProgress(ctx, progress, func() string {
+		if len(servers) == 1 {
+			return "probing " + visible(servers[0].Title())
+		}
+		return fmt.Sprintf("probing %d servers, %d done", len(servers), done.Load())
+	})
+	defer stop()
+	var all errgroup.Group
+	all.SetLimit(maxProbesAtOnce)
+	for i, server := range servers {
+		all.Go(func() error {
+			results[i] = server.probe(ctx, settings)
+			done.Add(1)
+			return nil
+		})
+	}
+	_ = all.Wait() // a probe never fails
+	return results
 }
 
 // gatesNamed reads --only.
@@ -59,14 +103,12 @@ func gatesNamed(names []string) ([]registry.Gate, error) {
 	var only []registry.Gate
 	for _, name := range names {
 		gate := registry.Gate(name)
-		switch gate {
-		case registry.Healthz, registry.Test, registry.ListTools:
-			only = append(only, gate)
-		default:
+		if !slices.Contains(registry.Gates(), gate) {
 			return nil, fault.New(fault.InvalidArgument, "there is no gate %q", name).
 				With(fault.Field, "only").
 				WithHint("The gates are healthz, test and listTools, written so and joined by commas.")
 		}
+		only = append(only, gate)
 	}
 	return only, nil
 }
@@ -92,10 +134,19 @@ func holds(result *registry.ProbeResult, only []registry.Gate) bool {
 	return true
 }
 
-func printProbe(p *process, result *registry.ProbeResult, only []registry.Gate) error {
-	if p.JSON {
-		return json.NewEncoder(p.Out).Encode(result)
+// print prints one result, or the list of those of a client's file.
+func (c *probeCommand) print(p *process, results []registry.ProbeResult, only []registry.Gate) error {
+	paint := painterFor(p.Out, p.Getenv)
+	var err error
+	switch {
+	case p.JSON && c.MCPConfig != "":
+		err = json.NewEncoder(p.Out).Encode(results)
+	case p.JSON:
+		err = json.NewEncoder(p.Out).Encode(&results[0])
+	case c.MCPConfig != "":
+		_, err = io.WriteString(p.Out, probesTable(c.MCPConfig, results, only, paint))
+	default:
+		_, err = io.WriteString(p.Out, probeTable(&results[0], only, paint))
 	}
-	_, err := io.WriteString(p.Out, probeTable(result, only, painterFor(p.Out, p.Getenv)))
 	return err
 }

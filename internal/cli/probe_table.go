@@ -31,6 +31,9 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, paint painte
 		for _, text := range hints {
 			row(&out, paint, "hint", text)
 		}
+		for _, line := range canaryLines(result) {
+			fmt.Fprintf(&out, "  %-*s%s\n", firstWidth, "", paint.bold(line))
+		}
 	}
 	out.WriteString("\n")
 	about(&out, result, paint)
@@ -106,43 +109,6 @@ func shortList(names []string) string {
 		shown.WriteString(registry.Shorten(name, namesWidth))
 	}
 	return shown.String()
-}
-
-// hints says of the failed gates what happened and what to do next, and names
-// gates that failed for the same cause together.
-func hints(result *registry.ProbeResult) []string {
-	var lines []string
-	gates := registry.Gates()
-	if hasNoGates(result) {
-		gates = []registry.Gate{registry.ListTools}
-		lines = append(lines, noGatesHint(result.Target))
-	}
-	for _, entry := range registry.Causes() {
-		var failed []registry.Gate
-		for _, gate := range gates {
-			if result.Gate(gate).Cause == entry.Cause {
-				failed = append(failed, gate)
-			}
-		}
-		if len(failed) > 0 {
-			lines = append(lines, gateNames(failed)+": "+entry.Sentence+" "+entry.Hint)
-		}
-	}
-	return lines
-}
-
-// hasNoGates reports whether the server knows neither of the two pages. The
-// detail of g2 may be the text of its 404 page, so only g1 shows the number.
-func hasNoGates(result *registry.ProbeResult) bool {
-	return strings.HasPrefix(result.Healthz.Detail, "status 404") && result.Test.Cause == registry.Status
-}
-
-func noGatesHint(target string) string {
-	if strings.HasSuffix(target, "/mcp") {
-		return "This looks like the address of the MCP endpoint. Give the address without /mcp at its end."
-	}
-	return "healthz, test: This server has no three gates; it does not know these two pages. Check the address, " +
-		"or give the server the pages (in Go, the package gates mounts both)."
 }
 
 // about tells what else the probe has seen.

@@ -100,7 +100,7 @@ func TestProbe_printsOneProbeResultAsJSON(t *testing.T) {
 			t.Errorf("%s: got %s", name, out)
 		}
 	}
-	code, out, _ := newShell(t).run("--json", "probe", "nowhere")
+	code, out, _ := newShell(t).run("--json", "probe", "nowhere:80")
 	var fault map[string]any
 	if err := json.Unmarshal([]byte(out), &fault); err != nil || code != exitAsk || fault["code"] != "E_INVALID_ARGUMENT" {
 		t.Errorf("a fault: exit %d with %q, want 2 with E_INVALID_ARGUMENT", code, out)

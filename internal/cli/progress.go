@@ -13,6 +13,12 @@ const progressAfter = 2 * time.Second
 // showProgress tells a person at a terminal that text is going on, once it has
 // taken progressAfter. The function returned ends that and clears the line.
 func showProgress(ctx context.Context, out io.Writer, text string) (stop func()) {
+	return followProgress(ctx, out, func() string { return text })
+}
+
+// followProgress is showProgress with a text that is asked for each second, from
+// one goroutine.
+func followProgress(ctx context.Context, out io.Writer, text func() string) (stop func()) {
 	if !isTerminal(out) {
 		return func() {}
 	}
@@ -28,7 +34,7 @@ func showProgress(ctx context.Context, out io.Writer, text string) (stop func())
 	}
 }
 
-func tick(ctx context.Context, out io.Writer, text string) {
+func tick(ctx context.Context, out io.Writer, text func() string) {
 	began := time.Now()
 	timer := time.NewTimer(progressAfter)
 	defer timer.Stop()
@@ -43,7 +49,7 @@ func tick(ctx context.Context, out io.Writer, text string) {
 			return
 		case <-timer.C:
 			shown = true
-			fmt.Fprintf(out, "%s%s, %d s", clearLine, text, int(time.Since(began).Seconds()))
+			fmt.Fprintf(out, "%s%s, %d s", clearLine, text(), int(time.Since(began).Seconds()))
 			timer.Reset(time.Second)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,13 +35,21 @@ func (t Tool) NeedsArguments() bool {
 	return json.Unmarshal(t.InputSchema, &schema) != nil || len(schema.Required) > 0
 }
 
+// plainName is a name that can stand on a command line and in YAML as it is.
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]{0,127}$`)
+
+// secretName is a name of a tool that may answer with secrets.
+var secretName = regexp.MustCompile(`(?i)(env|secret|token|key|passw|credential|auth)`)
+
 // LikelyCanary names the tool that is likely to be a good canary: marked as one
-// that only reads, not marked as destructive, and without a required argument.
-// It is empty when there is none.
+// that only reads, not marked as destructive, without a required argument, of a
+// name that needs no quotes anywhere and does not speak of secrets, which the
+// result would then hold. It is empty when there is none.
 func LikelyCanary(tools []Tool) string {
 	var likely []string
 	for _, tool := range tools {
-		if tool.ReadOnly && !tool.Destructive() && !tool.NeedsArguments() {
+		if tool.ReadOnly && !tool.Destructive() && !tool.NeedsArguments() &&
+			plainName.MatchString(tool.Name) && !secretName.MatchString(tool.Name) {
 			likely = append(likely, tool.Name)
 		}
 	}

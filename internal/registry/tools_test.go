@@ -200,6 +200,8 @@ func TestLikelyCanary_isAHarmlessToolWithoutArguments(t *testing.T) {
 		"marked both ways":     {[]registry.Tool{{Name: "a", InputSchema: object, ReadOnly: true, DestructiveHint: json.RawMessage("true")}}, ""},
 		"wants an argument":    {[]registry.Tool{{Name: "a", InputSchema: json.RawMessage(`{"required":["x"]}`), ReadOnly: true}}, ""},
 		"has no schema":        {[]registry.Tool{{Name: "a", ReadOnly: true}}, ""},
+		"may tell secrets":     {[]registry.Tool{{Name: "get-env", InputSchema: object, ReadOnly: true}}, ""},
+		"has a hostile name":   {[]registry.Tool{{Name: "a;reboot", InputSchema: object, ReadOnly: true}}, ""},
 		"the first of several": {[]registry.Tool{{Name: "b", InputSchema: object, ReadOnly: true}, {Name: "a", InputSchema: object, ReadOnly: true}}, "a"},
 	} {
 		if got := registry.LikelyCanary(row.tools); got != row.want {

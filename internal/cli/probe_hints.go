@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// hints says of the failed gates what happened and what to do next, and names
+// gates that failed for the same cause together.
+func hints(result *registry.ProbeResult) []string {
+	var lines []string
+	gates := registry.Gates()
+	if hasNoGates(result) {
+		gates = []registry.Gate{registry.ListTools}
+		lines = append(lines, noGatesHint(result.Target))
+	}
+	for _, entry := range registry.Causes() {
+		var failed []registry.Gate
+		for _, gate := range gates {
+			if result.Gate(gate).Cause == entry.Cause {
+				failed = append(failed, gate)
+			}
+		}
+		if len(failed) > 0 {
+			lines = append(lines, gateNames(failed)+": "+causeHint(result, entry))
+		}
+	}
+	return lines
+}
+
+// causeHint is that of the table of causes, but for a canary that is missing or
+// held back, of which more can be said.
+func causeHint(result *registry.ProbeResult, entry registry.CauseEntry) string {
+	missing, held := isCanaryMissing(result), strings.HasSuffix(result.Test.Detail, heldBack)
+	switch {
+	case entry.Cause == registry.NotConfigured && held:
+		return "This call could change something on the server. If it is harmless, say so with --force, or with force: true in the " +
+			"configuration; else choose another tool."
+	case entry.Cause != registry.NotConfigured || !missing:
+		return entry.Sentence + " " + entry.Hint
+	case result.LikelyCanary == "":
+		return "Nothing shows that the server works, because no call of a tool is declared. Choose a harmless one with --call TOOL " +
+			"--arguments JSON; it needs --force when the server does not mark it read-only."
+	}
+	return "Nothing shows that the server works, because no call of a tool is declared. " + result.LikelyCanary +
+		" is marked read-only and needs no arguments. Add this to the command line, or the other to the component in countersign.yaml:"
+}
+
+// heldBack ends the detail of a canary that was not called for want of force.
+const heldBack = "it is called only with force"
+
+// isCanaryMissing reports whether g2 failed for want of a canary.
+func isCanaryMissing(result *registry.ProbeResult) bool {
+	return result.Profile == registry.Protocol && result.Test.Cause == registry.NotConfigured && result.Era != ""
+}
+
+// canaryLines are ready to be copied.
+func canaryLines(result *registry.ProbeResult) []string {
+	if !isCanaryMissing(result) || result.LikelyCanary == "" {
+		return nil
+	}
+	return []string{
+		"  --call " + result.LikelyCanary + " --arguments '{}' --expect not_empty",
+		`  canary: {tool: "` + result.LikelyCanary + `", arguments: {}, expect: {not_empty: true}}`,
+	}
+}
+
+// hasNoGates reports whether the server knows neither of the two pages. The
+// detail of g2 may be the text of its 404 page, so only g1 shows the number.
+func hasNoGates(result *registry.ProbeResult) bool {
+	return result.Profile != registry.Protocol &&
+		strings.HasPrefix(result.Healthz.Detail, "status 404") && result.Test.Cause == registry.Status
+}
+
+func noGatesHint(target string) string {
+	if strings.HasSuffix(target, "/mcp") {
+		return "This looks like the address of the MCP endpoint. Give the address without /mcp at its end; or, if the server " +
+			"has no pages /healthz and /test, add --profile protocol."
+	}
+	return "healthz, test: This server has no three gates; it does not know these two pages. Check the address, " +
+		"give the server the pages (in Go, the package gates mounts both), or probe its MCP endpoint alone: " +
+		"countersign probe " + visible(target) + "/mcp --profile protocol"
+}
+
+// probesTable shows many results to a person, a line each.
+func probesTable(file string, results []registry.ProbeResult, only []registry.Gate, paint painter) string {
+	var out strings.Builder
+	passed := 0
+	width := len("server")
+	for i := range results {
+		if holds(&results[i], only) {
+			passed++
+		}
+		width = max(width, len(shownName(&results[i])))
+	}
+	verdict := paint.green("all passed")
+	if passed < len(results) {
+		verdict = paint.red("FAILED")
+	}
+	asked := ""
+	if len(only) > 0 {
+		asked = " at " + gateNames(only)
+	}
+	fmt.Fprintf(&out, "%s  %d of %d servers pass%s: %s\n\n", paint.bold(visible(file)), passed, len(results), asked, verdict)
+	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s  %-9s%-6s%-11s%s", width, "server", "healthz", "test", "listTools", "found")))
+	for i := range results {
+		result := &results[i]
+		fmt.Fprintf(&out, "  %-*s  %s   %s%s     %s\n", width, shownName(result), lamp(result.Healthz.OK, paint),
+			lamp(result.Test.OK, paint), lamp(result.ListTools.OK, paint), found(result))
+	}
+	if lines := manyHints(results, only); len(lines) > 0 {
+		out.WriteString("\n")
+		for _, line := range lines {
+			row(&out, paint, "hint", line)
+		}
+	}
+	return out.String()
+}
+
+// shownName is the name of a server in a table of many.
+func shownName(result *registry.ProbeResult) string {
+	return registry.Shorten(oneLine(result.Target), nameWidth)
+}
+
+// nameWidth bounds the column of names, in bytes.
+const nameWidth = 32
+
+// found is the first failure that says most about the server, else what it is.
+func found(result *registry.ProbeResult) string {
+	for _, gate := range []registry.Gate{registry.Healthz, registry.ListTools, registry.Test} {
+		if got := result.Gate(gate); !got.OK {
+			words := string(gate) + ": " + reason(got)
+			if gate == registry.Test && isCanaryMissing(result) && result.LikelyCanary != "" {
+				words = fmt.Sprintf("test: %s: %s could be its canary", got.Cause, result.LikelyCanary)
+			}
+			return registry.Shorten(words, textWidth)
+		}
+	}
+	return registry.Shorten(fmt.Sprintf("%s; %s", oneLine(result.ListTools.Detail), serverLine(result)), textWidth)
+}
+
+// manyHints says for each cause that was found what to do next, once.
+func manyHints(results []registry.ProbeResult, only []registry.Gate) []string {
+	var lines []string
+	for i := range results {
+		if len(only) == 0 && isCanaryMissing(&results[i]) {
+			lines = append(lines, "Where no canary is declared, nothing shows that the server works. Make it a component of countersign.yaml "+
+				"with a canary; or ask for the other gates alone: --only healthz,listTools")
+			break
+		}
+	}
+	for _, entry := range registry.Causes() {
+		for i := range results {
+			if hasCause(&results[i], entry.Cause) && !(entry.Cause == registry.NotConfigured && isCanaryMissing(&results[i])) {
+				lines = append(lines, string(entry.Cause)+": "+entry.Sentence+" "+entry.Hint)
+				break
+			}
+		}
+	}
+	return lines
+}
+
+func hasCause(result *registry.ProbeResult, cause registry.Cause) bool {
+	for _, gate := range registry.Gates() {
+		if result.Gate(gate).Cause == cause {
+			return true
+		}
+	}
+	return false
+}
