@@ -25,6 +25,8 @@ WHERE id = $1 AND status = $4 AND (claimed_by IS NULL OR claimed_by <> $6)`
 
 	selectTransition = `SELECT ` + transitionColumns + ` FROM transitions WHERE task_id = $1 AND number = $2`
 
+	selectTransitions = `SELECT ` + transitionColumns + ` FROM transitions WHERE task_id = $1 ORDER BY number`
+
 	selectReplay = `SELECT ` + transitionColumns + ` FROM transitions
 WHERE agent_id = $1 AND number = $2 AND idempotency_key = $3`
 
@@ -184,6 +186,20 @@ func (d *Database) Replay(ctx context.Context, agent task.AgentID, kind task.Kin
 		return err
 	})
 	return made, found, d.explained("look up an idempotency key", err)
+}
+
+// Transitions implements task.Store.
+func (d *Database) Transitions(ctx context.Context, id task.ID) ([]task.Transition, error) {
+	var transitions []task.Transition
+	err := d.read(ctx, func(ctx context.Context, in session) error {
+		found, err := all(ctx, in, scanStored, selectTransitions, id)
+		transitions = nil
+		for _, next := range found {
+			transitions = append(transitions, next.Transition)
+		}
+		return err
+	})
+	return transitions, d.explained("read the transitions of task "+string(id), err)
 }
 
 // explained turns an error into what a caller is given: a fault as it is, a

@@ -96,6 +96,14 @@ func Unavailable(cause error) *fault.Error {
 		WithCause(cause)
 }
 
+// Altered says that a task is not what its record says, and what differs.
+func Altered(id ID, cause error) *fault.Error {
+	return fault.New(fault.Internal, "the record of task %s was altered by something other than Countersign: %v", id, cause).
+		With(detailTaskID, id).
+		WithHint("Trust nothing of this task. Find out who can write to the database, and compare with a backup.").
+		WithCause(cause)
+}
+
 // MissingNotes says that a rejection came without notes.
 func MissingNotes(id ID) *fault.Error {
 	return fault.New(fault.MissingNotes, "a rejection needs notes that are not blank").

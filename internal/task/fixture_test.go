@@ -142,6 +142,10 @@ func (brokenStore) Task(context.Context, task.ID) (task.Task, error) {
 	return task.Task{}, task.Unavailable(context.DeadlineExceeded)
 }
 
+func (brokenStore) Transitions(context.Context, task.ID) ([]task.Transition, error) {
+	return nil, task.Unavailable(context.DeadlineExceeded)
+}
+
 func (brokenStore) List(context.Context, task.Filter) ([]task.Summary, bool, error) {
 	return nil, false, task.Unavailable(context.DeadlineExceeded)
 }

@@ -214,7 +214,7 @@ func (h house) compare(t *rapid.T, id string, want *modelTask) {
 	if said != *want {
 		t.Fatalf("task %s is %+v, want %+v", id, said, *want)
 	}
-	built, err := task.Rebuild(h.oracle.Transitions(got.TaskID), textsOf(got))
+	built, err := task.Rebuild(recorded(t, h, got.TaskID), textsOf(got))
 	if err != nil || built.Status != got.Status || len(built.History) != len(got.History) {
 		t.Fatalf("task %s is rebuilt as %+v (%v)", id, built, err)
 	}

@@ -1,7 +1,10 @@
 package task
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -10,6 +13,32 @@ type Texts struct {
 	Criteria []string
 	Evidence string
 	Notes    string
+}
+
+// TaskOnRecord returns a task whole, like Task, after every word of it was held
+// against the canonical bodies of its transitions and these against their
+// digests. Faults: those of Task, and Internal when the record was altered by
+// something other than Countersign.
+func (g *Gate) TaskOnRecord(ctx context.Context, id string) (Task, error) {
+	told, err := g.Task(ctx, id)
+	if err != nil {
+		return Task{}, err
+	}
+	transitions, err := g.store.Transitions(ctx, told.TaskID)
+	if err != nil {
+		return Task{}, err
+	}
+	// A transition made since the task was read is none of its history.
+	transitions = transitions[:min(len(transitions), len(told.History))]
+	built, err := Rebuild(transitions, Texts{Criteria: told.AcceptanceCriteria, Evidence: told.Evidence, Notes: told.Notes})
+	if err != nil {
+		return Task{}, Altered(told.TaskID, err)
+	}
+	built.SupersededBy = told.SupersededBy
+	if !reflect.DeepEqual(built, told) {
+		return Task{}, Altered(told.TaskID, errors.New("the task says other than its transitions"))
+	}
+	return told, nil
 }
 
 // Rebuild makes a task from its transitions, in order, and its long texts. It

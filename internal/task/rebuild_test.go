@@ -1,13 +1,16 @@
 package task_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -24,13 +27,46 @@ func TestRebuild_givesTheTaskAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := task.Rebuild(h.oracle.Transitions(id), textsOf(want))
+		got, err := task.Rebuild(recorded(t, h, id), textsOf(want))
 		if err != nil {
 			t.Errorf("%s: %v", status, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", status, diff)
 		}
+	}
+}
+
+// recorded is what stands in the record of a task.
+func recorded(t interface {
+	Helper()
+	Fatal(args ...any)
+}, h house, id task.ID,
+) []task.Transition {
+	t.Helper()
+	transitions, err := h.oracle.Transitions(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transitions
+}
+
+func TestTaskOnRecord_tellsTheTask(t *testing.T) {
+	for _, status := range task.Statuses() {
+		h := newHouse()
+		id := h.in(t, status)
+		want, err := h.Task(t.Context(), string(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := h.TaskOnRecord(t.Context(), string(id))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", status, err, diff)
+		}
+	}
+	h := newHouse()
+	if _, err := h.TaskOnRecord(t.Context(), "nothing"); !errors.Is(err, fault.NotFound) {
+		t.Errorf("of no task: %v", err)
 	}
 }
 
@@ -42,8 +78,8 @@ func TestRebuild_refusesARecordThatDisagrees(t *testing.T) {
 	h := newHouse()
 	id := h.decided(t, task.Rejected)
 	whole, _ := h.Task(t.Context(), string(id))
-	other := h.oracle.Transitions(h.claimed(t))
-	good := h.oracle.Transitions(id)
+	other := recorded(t, h, h.claimed(t))
+	good := recorded(t, h, id)
 	decide := func(agent task.AgentID, kind task.Kind, notes string) []task.Transition {
 		forged := sealRecord(t, task.Record{TaskID: id, Kind: kind, Agent: agent, At: good[2].At, Text: notes})
 		return []task.Transition{good[0], good[1], forged.Transition()}

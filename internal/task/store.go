@@ -23,6 +23,9 @@ type Store interface {
 	Replay(ctx context.Context, agent AgentID, kind Kind, key IdempotencyKey) (Transition, bool, error)
 	// Task returns a task whole. Faults: NotFound, Unavailable.
 	Task(ctx context.Context, id ID) (Task, error)
+	// Transitions returns the transitions of a task in order, none when there is
+	// no such task. Faults: Unavailable.
+	Transitions(ctx context.Context, id ID) ([]Transition, error)
 	// List returns up to filter.Limit tasks with ids below filter.Before, newest
 	// first, and whether there are more. Faults: Unavailable.
 	List(ctx context.Context, filter Filter) (tasks []Summary, more bool, err error)

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"database/sql"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -84,7 +83,7 @@ func whole(t *testing.T, location string, acks []event) {
 			continue
 		}
 		if _, ok := seen[ack.Task]; !ok {
-			seen[ack.Task] = rebuilt(t, db, foreign, ack.Task)
+			seen[ack.Task] = rebuilt(t, db, ack.Task)
 		}
 		rule, _ := task.RuleOf(task.Kind(ack.Op))
 		history := seen[ack.Task].History
@@ -95,25 +94,11 @@ func whole(t *testing.T, location string, acks []event) {
 }
 
 // rebuilt reads a task and checks that its transitions alone make the same task.
-func rebuilt(t testing.TB, db *store.Database, foreign *sql.DB, id task.ID) task.Task {
+func rebuilt(t testing.TB, db *store.Database, id task.ID) task.Task {
 	t.Helper()
 	read := mustRead(t, db, id)
-	rows, err := foreign.QueryContext(t.Context(), `SELECT task_id, number, kind, coalesce(from_status, ''), to_status, agent_id,
-	principal_kind, principal_id, at, body, digest FROM transitions WHERE task_id = $1 ORDER BY number`, string(id))
+	transitions, err := db.Transitions(t.Context(), id)
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var transitions []task.Transition
-	for rows.Next() {
-		var next task.Transition
-		if err := rows.Scan(&next.TaskID, &next.Number, &next.Kind, &next.From, &next.To, &next.Agent,
-			&next.Principal.Kind, &next.Principal.ID, &next.At, &next.Body, &next.Digest); err != nil {
-			t.Fatal(err)
-		}
-		transitions = append(transitions, next)
-	}
-	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	built, err := task.Rebuild(transitions, task.Texts{Criteria: read.AcceptanceCriteria, Evidence: read.Evidence, Notes: read.Notes})

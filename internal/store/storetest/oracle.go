@@ -147,14 +147,14 @@ func (o *Oracle) Task(_ context.Context, id task.ID) (task.Task, error) {
 	return whole, nil
 }
 
-// Transitions returns the recorded transitions of a task, in order.
-func (o *Oracle) Transitions(id task.ID) []task.Transition {
+// Transitions implements task.Store.
+func (o *Oracle) Transitions(_ context.Context, id task.ID) ([]task.Transition, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if found, ok := o.tasks[id]; ok {
-		return slices.Clone(found.transitions)
+		return slices.Clone(found.transitions), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // List implements task.Store.
