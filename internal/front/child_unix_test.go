@@ -111,12 +111,12 @@ func TestFront_saysThatACommandCannotBeStarted(t *testing.T) {
 func TestFront_givesASilentChildALimitedTime(t *testing.T) {
 	t.Parallel()
 	f := begin(t, "silent", func(l *limits) { l.start = 50 * time.Millisecond })
-	if err := f.Alive(); err == nil {
-		t.Error("a child that said nothing is alive")
-	}
 	got := f.ask(t, listCall)
 	if problem := got.final(t).Error; got.status != http.StatusServiceUnavailable || !strings.Contains(problem.Message, "the handshake failed") {
 		t.Errorf("tools/list = %d %s", got.status, got.messages)
+	}
+	if err := f.Alive(); err == nil {
+		t.Error("a child that said nothing is alive")
 	}
 }
 

@@ -190,14 +190,11 @@ func (f *Front) ready(ctx context.Context) (*child, error) {
 	}
 }
 
-// Alive says whether the child runs and has shaken hands, and why not.
+// Alive says why the child is down; nil while it runs, and while the first one
+// starts. After a failure it is down until it has shaken hands again.
 func (f *Front) Alive() error {
-	c, _, down := f.state()
-	switch {
-	case down != nil:
+	if _, _, down := f.state(); down != nil {
 		return fmt.Errorf("the server behind the front is down: %w", down)
-	case c == nil:
-		return errors.New("the server behind the front is starting")
 	}
 	return nil
 }
