@@ -16,10 +16,10 @@ PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 MAX_BYTES := 25000000
 NODE      := e2e/node/node_modules/.package-lock.json
 
-.PHONY: check test lint vet fuzz soak bench build cross demo fmt needs
+.PHONY: check test torture lint vet fuzz soak bench build cross demo fmt needs
 
 # The tests come last, so that what stands at the end is their summary.
-check: needs lint vet cross fuzz test
+check: needs lint vet cross fuzz torture test
 
 # What the tests need of the machine: a PostgreSQL server, a C compiler for the
 # race detector, and the npm packages of e2e/node.
@@ -32,6 +32,11 @@ $(NODE): e2e/node/package.json e2e/node/package-lock.json e2e/node/.npmrc
 
 test: needs
 	$(TOOL) gotestsum --format pkgname -- -race -shuffle=on -timeout 20m $(TESTFLAGS) ./...
+
+# The races and kills of the store at their full size; under the race detector,
+# in test, they have an eighth of it.
+torture: needs
+	go test -count=1 -run 'OneWinner|StartAtOnce|AreKilled' ./internal/store
 
 lint:
 	$(TOOL) golangci-lint config verify

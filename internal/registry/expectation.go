@@ -111,16 +111,16 @@ func (r *toolResult) read(contents []map[string]json.RawMessage) {
 		if text != "" {
 			texts = append(texts, text)
 		}
-		if strings.TrimSpace(text) != "" || holdsData(content) {
+		if strings.TrimSpace(text) != "" || holdsContent(content) {
 			r.empty = false
 		}
 	}
 	r.text = strings.Join(texts, "\n")
 }
 
-// holdsData reports whether a content is a picture, a sound, a resource or a
+// holdsContent reports whether a content is a picture, a sound, a resource or a
 // link to one.
-func holdsData(content map[string]json.RawMessage) bool {
+func holdsContent(content map[string]json.RawMessage) bool {
 	var resource map[string]json.RawMessage
 	_ = json.Unmarshal(content["resource"], &resource)
 	for _, raw := range []json.RawMessage{content["data"], content["uri"], resource["text"], resource["blob"]} {

@@ -51,7 +51,7 @@ func TestTransitions_haveOneWinnerAmongProcessesOnSQLite(t *testing.T) {
 }
 
 func TestTransitions_haveOneWinnerAmongProcessesOnPostgres(t *testing.T) {
-	storetest.Race(t, storetest.Postgres, racers, size(t, 150))
+	storetest.Race(t, storetest.Postgres, racers, size(t, 1000))
 }
 
 func TestOpen_succeedsForProcessesThatStartAtOnce(t *testing.T) {
