@@ -54,7 +54,7 @@ func (o Outlet) transport(certificate *tls.Certificate) *http.Transport {
 
 // RoundTrip implements http.RoundTripper.
 func (g *gateway) RoundTrip(request *http.Request) (*http.Response, error) {
-	signed, err := g.outlet.Credentials.sign(request)
+	signed, carries, err := g.outlet.Credentials.sign(request, g.outlet)
 	if err != nil {
 		if request.Body != nil {
 			_ = request.Body.Close()
@@ -65,7 +65,7 @@ func (g *gateway) RoundTrip(request *http.Request) (*http.Response, error) {
 	if g.outlet.Credentials.belong(request.URL) {
 		transport = g.trusted
 	}
-	return g.outlet.Recorder.roundTrip(transport, signed)
+	return g.outlet.Recorder.roundTrip(transport, signed, carries)
 }
 
 // CloseIdleConnections is called by http.Client.CloseIdleConnections.

@@ -24,6 +24,9 @@ type Failure struct {
 	err    error
 }
 
+// Answered reports whether the server answered with an error of the protocol.
+func (f *Failure) Answered() bool { return f.rpc != nil }
+
 // Error gives cause and detail.
 func (f *Failure) Error() string { return string(f.Cause) + ": " + f.Detail }
 

@@ -89,6 +89,13 @@ func (t *trace) by() string {
 	return " by " + t.address
 }
 
+// dialled is the address that was dialled last; empty when none was.
+func (t *trace) dialled() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.address
+}
+
 func (t *trace) shookHandsInVain() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -35,11 +35,7 @@ type Settings struct {
 func (s MCPServer) Probe(ctx context.Context, settings Settings) registry.ProbeResult {
 	result := registry.ProbeResult{Target: s.Title(), Profile: s.Profile, ProbedAt: settings.Now().UTC()}
 	settings.Timeout = s.limit(settings)
-	address := s.Base
-	if address == nil {
-		address = s.Endpoint
-	}
-	settings = settings.opened(ctx, address, s.Credentials, s.Private)
+	settings = settings.opened(s)
 	if s.Profile == registry.Protocol {
 		s.protocol(ctx, settings, &result)
 	} else {

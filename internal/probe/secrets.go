@@ -1,20 +1,36 @@
 package probe
 
 import (
-	"context"
-	"net/url"
+	"encoding/json"
+	"errors"
 
 	"github.com/countersign-dev/countersign/internal/mcpwire"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// opened returns the settings for one probe of the address: its credentials are
-// resolved anew, and what they and the private texts hold is hidden from then on.
-func (s Settings) opened(ctx context.Context, address *url.URL, credentials registry.Credentials, private []registry.Secret) Settings {
+// opened returns the settings for one probe of the server: its credentials are
+// resolved anew, and what they and its private texts hold is hidden from then on.
+func (s Settings) opened(server MCPServer) Settings {
+	if s.Resolve == nil {
+		s.Resolve = func(reference string) (string, error) {
+			return "", errors.New("the secret at " + reference + " cannot be had here")
+		}
+	}
 	hide := &mcpwire.Redactor{}
+	for _, private := range server.Private {
+		if text, err := private.Reveal(s.Resolve); err == nil {
+			hide.Add(text)
+		}
+	}
 	s.outlet = mcpwire.Outlet{Network: s.Network, Redactor: hide}
-	if !credentials.IsZero() {
-		s.outlet.Credentials = mcpwire.ResolveCredentials(ctx, address, credentials, s.Resolve, hide)
+	address := server.Base
+	if address == nil {
+		address = server.Endpoint
+	}
+	if address != nil && !server.Credentials.IsZero() {
+		s.outlet.Credentials = mcpwire.Resolution{
+			Wanted: server.Credentials, Address: address, Resource: server.Endpoint, Resolve: s.Resolve, Redactor: hide,
+		}.Credentials()
 	}
 	return s
 }
@@ -27,8 +43,8 @@ func (s Settings) recorded() Settings {
 	return s
 }
 
-// kept is the result of a gate that ran with these settings, without secrets,
-// and with the transcript if it failed.
+// kept is the result of a gate that ran with these settings, with its transcript
+// if it failed.
 func (s Settings) kept(got registry.GateResult) registry.GateResult {
 	if !got.OK {
 		got.Transcript = s.outlet.Recorder.Transcript(s.outlet.Redactor)
@@ -36,7 +52,27 @@ func (s Settings) kept(got registry.GateResult) registry.GateResult {
 	return got
 }
 
-// clean removes the secrets from everything in the result.
+// clean removes the secrets from whatever the target could have put into the
+// result.
 func (s Settings) clean(result *registry.ProbeResult) {
-	result.Target = s.outlet.Redactor.Clean(result.Target)
+	clean := s.outlet.Redactor.Clean
+	for _, text := range []*string{
+		&result.Target, &result.Healthz.Detail, &result.Test.Detail, &result.ListTools.Detail,
+		&result.ProtocolVersion, &result.Server.Name, &result.Server.Version, &result.LikelyCanary,
+	} {
+		*text = clean(*text)
+	}
+	for _, list := range [][]string{result.Tools, result.Warnings} {
+		for i := range list {
+			list[i] = clean(list[i])
+		}
+	}
+	if result.Dependencies == nil {
+		return
+	}
+	cleaned := make(map[string]json.RawMessage, len(result.Dependencies))
+	for name, raw := range result.Dependencies {
+		cleaned[clean(name)] = s.outlet.Redactor.CleanJSON(raw)
+	}
+	result.Dependencies = cleaned
 }
