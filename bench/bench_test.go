@@ -69,7 +69,7 @@ func upTo(n int) []float64 {
 }
 
 func TestReport_showsAMissedTargetWithItsCause(t *testing.T) {
-	text := report(scene{}, 3, []section{{title: "Part", method: "How.", ours: "a", beside: "b", figures: []figure{
+	text := report(scene{}, []section{{title: "Part", method: "How.", ours: "a", beside: "b", figures: []figure{
 		{name: "speed", ours: series{1, 2, 3}, beside: series{2, 2, 2}, value: series{0.5, 1, 1.5}, target: &target{atLeast, 2, "x"}, cause: "the disk."},
 		{name: "size", unit: " MB", ours: series{20}, value: series{20}, target: &target{atMost, 25, " MB"}, cause: "never shown"},
 		{name: "note", ours: series{7}},

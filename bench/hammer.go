@@ -15,9 +15,9 @@ import (
 // queued by internal/store, once with nothing but busy_timeout.
 func hammer(ctx context.Context, l *lab) (section, error) {
 	var ours, bare []crowd
-	for round := range l.rounds {
+	for round := range l.hammering {
 		for _, side := range l.order(round) {
-			l.progress("hammer: round %d of %d, %s", round+1, l.rounds, side)
+			l.progress("hammer: round %d of %d, %s", round+1, l.hammering, side)
 			seen, err := l.hammerOnce(ctx, side == sideBare)
 			if err != nil {
 				return section{}, err
@@ -31,9 +31,9 @@ func hammer(ctx context.Context, l *lab) (section, error) {
 	}
 	found := section{
 		title: fmt.Sprintf("%d processes on one SQLite file", l.processes),
-		method: fmt.Sprintf("%d processes, each with its own agents, make task after task (create, claim, verify) for %v without a pause. "+
+		method: fmt.Sprintf("%d processes, each with its own agents, make task after task (create, claim, verify) for %v without a pause, in %d rounds. "+
 			"Beside `internal/store` stand the same statements in the same immediate transactions on the same schema and pragmas, with `busy_timeout=5000` and no queue. "+
-			"A transition counts when it was answered before the end; a wait is one call, whatever came of it. Each round has new files.", l.processes, l.hammerFor),
+			"A transition counts when it was answered before the end; a wait is one call, whatever came of it. Each round has new files.", l.processes, l.hammerFor, l.hammering),
 		ours: "`internal/store`", beside: "`busy_timeout` alone",
 		figures: hammerFigures(ours, bare),
 	}
@@ -73,11 +73,13 @@ func hammerFigures(ours, bare []crowd) []figure {
 	longest := ratio("longest wait", " ms", func(c crowd) float64 { return percentile(c.waits, 1) }, &target{atMost, 0.1, "x"})
 	longest.cause = "every turn is handed to one certain process, which has to get a processor first; work of others on the machine " +
 		"(see the load average) is added to every turn, while without a queue whoever runs at that moment goes on."
+	rate := ratio("transitions per second", "", func(c crowd) float64 { return c.rate }, &target{atLeast, 0.5, "x"})
+	rate.cause = longest.cause
 	return []figure{
 		absolute("lock errors that reached a caller", func(c crowd) float64 { return float64(c.lockErrors) }, target{atMost, 0, ""}),
 		absolute("Jain fairness of transitions for each process", crowd.fairness, target{atLeast, 0.95, ""}),
 		longest,
-		ratio("transitions per second", "", func(c crowd) float64 { return c.rate }, &target{atLeast, 0.5, "x"}),
+		rate,
 		ratio("wait, p50", " ms", func(c crowd) float64 { return percentile(c.waits, 0.5) }, nil),
 		ratio("wait, p99", " ms", func(c crowd) float64 { return percentile(c.waits, 0.99) }, nil),
 		named("transitions of the process with fewest", pick(func(c crowd) float64 { return slices.Min(c.shares) })),

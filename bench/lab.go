@@ -20,7 +20,8 @@ type lab struct {
 	log       io.Writer
 
 	processes int
-	rounds    int
+	rounds    int // of every experiment but the hammering
+	hammering int // rounds of hammering
 	hammerFor time.Duration
 	roundFor  time.Duration
 	tasks     int

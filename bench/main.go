@@ -64,7 +64,8 @@ func parse(arguments []string, printTo io.Writer) (settings, error) {
 	flags.StringVar(&s.out, "out", "", "also write the results to this `file`")
 	flags.StringVar(&s.only, "only", "", "run only these experiments, a comma between them")
 	flags.StringVar(&s.directory, "dir", os.TempDir(), "measure on the disk of this `directory`")
-	flags.IntVar(&s.rounds, "rounds", 3, "rounds of each experiment")
+	flags.IntVar(&s.rounds, "rounds", 5, "rounds of each experiment but the hammering")
+	flags.IntVar(&s.hammering, "hammer-rounds", 3, "rounds of hammering")
 	flags.IntVar(&s.processes, "processes", 64, "processes that hammer one file")
 	flags.DurationVar(&s.hammerFor, "hammer", 10*time.Second, "length of a round of hammering")
 	flags.DurationVar(&s.roundFor, "for", 3*time.Second, "length of a round of the other experiments with writes")
@@ -115,7 +116,7 @@ func (s *settings) measure(ctx context.Context, out io.Writer) error {
 		found = append(found, one)
 	}
 	scene.loadAfter = load()
-	text := report(scene, s.rounds, found)
+	text := report(scene, found)
 	if _, err := io.WriteString(out, text); err != nil {
 		return err
 	}

@@ -28,8 +28,8 @@ func overStdio(ctx context.Context, l *lab) (section, error) {
 	}
 	return section{
 		title: "One process through MCP over stdio",
-		method: fmt.Sprintf("One client makes task after task through `countersign mcp` for %v, one call at a time, as plain JSON lines. "+
-			"Beside it stands `internal/store` in the measuring process, with the same records and the same SQLite settings. Each round has new files.", l.roundFor),
+		method: fmt.Sprintf("One client makes task after task through `countersign mcp` for %v, one call at a time, as plain JSON lines, in %d rounds. "+
+			"Beside it stands `internal/store` in the measuring process, with the same records and the same SQLite settings. Each round has new files.", l.roundFor, l.rounds),
 		ours: "MCP over stdio", beside: "store in process",
 		figures: []figure{
 			{

@@ -58,8 +58,8 @@ func (l *lab) comparePostgres(ctx context.Context, url string) (found section, e
 	}
 	return section{
 		title: fmt.Sprintf("PostgreSQL, %d connections", connections),
-		method: fmt.Sprintf("%d goroutines make task after task for %v against a private server on a Unix socket, `fsync` on. "+
-			"Beside `internal/store` stand the same statements, run by `database/sql` and the same driver. One unmeasured round comes first.", connections, l.roundFor),
+		method: fmt.Sprintf("%d goroutines make task after task for %v in %d rounds against a private server on a Unix socket, `fsync` on. "+
+			"Beside `internal/store` stand the same statements, run by `database/sql` and the same driver. One unmeasured round comes first.", connections, l.roundFor, l.rounds),
 		ours: "`internal/store`", beside: "bare statements",
 		figures: []figure{
 			{

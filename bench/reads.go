@@ -49,9 +49,9 @@ func readBoth(ctx context.Context, l *lab) (found section, err error) {
 	defer func() { err = errors.Join(err, small.database.Close()) }()
 	found = section{
 		title: fmt.Sprintf("Reads: %d tasks beside %d", l.tasks, fewTasks),
-		method: fmt.Sprintf("p99 in process, through the gate on SQLite, of %d reads a round with random tasks, agents and positions; both files are asked in turn. "+
+		method: fmt.Sprintf("p99 in process, through the gate on SQLite, of %d reads in each of %d rounds with random tasks, agents and positions; both files are asked in turn. "+
 			"A page has %d tasks and comes with the counts. The files are filled by the SQL in `bench/fill.sql` through every trigger, a batch in a transaction, without waiting for the disk (%s).",
-			readsEachRound, task.DefaultPage, large.filling),
+			readsEachRound, l.rounds, task.DefaultPage, large.filling),
 		ours: fmt.Sprintf("%d tasks", l.tasks), beside: fmt.Sprintf("%d tasks", fewTasks),
 	}
 	for _, q := range questions() {

@@ -7,15 +7,15 @@ import (
 )
 
 // report writes the results as Markdown.
-func report(seen scene, rounds int, found []section) string {
+func report(seen scene, found []section) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Results\n\nWritten by `make bench` on %s. %s\n\n", seen.date.Format(time.DateOnly), tellTargets(found))
 	fmt.Fprintf(&out, "%d processors, %s, %s. A page written and synced to the disk took %s ms (median). "+
 		"Load average %s at the start, %s at the end.\n\n",
 		seen.processors, seen.platform, seen.goVersion, number(seen.sync), seen.loadBefore, seen.loadAfter)
 	fmt.Fprintf(&out, "Only ratios within one run say something: absolute values depend on the disk and on who else uses the machine. "+
-		"Both sides of each ratio take turns within %d rounds, and each round begins with the other side. A value is the median of the rounds, "+
-		"with the smallest and the largest in brackets; a ratio is taken round by round. The target is held against the median.\n", rounds)
+		"Both sides of each ratio take turns in several rounds, and each round begins with the other side. A value is the median of the rounds, "+
+		"with the smallest and the largest in brackets; a ratio is taken round by round. The target is held against the median.\n")
 	for _, one := range found {
 		writeSection(&out, one)
 	}

@@ -59,8 +59,8 @@ func startAndIdle(ctx context.Context, l *lab) (section, error) {
 	return section{
 		title: "Start, idle memory, size",
 		method: fmt.Sprintf("From the start of the process to the answer of `tools/list`, after `initialize` and `notifications/initialized`: "+
-			"`countersign mcp` on an existing database beside a server of the same SDK without tools, both stripped; a round is the median of %d starts each, in turn. "+
-			"Memory is VmRSS once it has stayed the same for a second after that answer.", startsEachRound),
+			"`countersign mcp` on an existing database beside a server of the same SDK without tools, both stripped; each of %d rounds is the median of %d starts each, in turn. "+
+			"Memory is VmRSS once it has stayed the same for a second after that answer.", l.rounds, startsEachRound),
 		ours: "`countersign mcp`", beside: "empty SDK server",
 		figures: []figure{
 			{
