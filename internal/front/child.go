@@ -26,8 +26,9 @@ type child struct {
 	gone chan struct{} // closed when no answer will come any more
 	why  error         // after gone
 
-	mu    sync.Mutex
-	calls map[int64]*call
+	mu       sync.Mutex
+	calls    map[int64]*call
+	bindings map[string][]binding // by the name of the tool
 }
 
 // call is a request that waits for its answer.
@@ -48,9 +49,10 @@ type outcome struct {
 func newChild(process *mcpwire.Process, lastID *atomic.Int64, log *slog.Logger) *child {
 	return &child{
 		process: process, log: log, lastID: lastID,
-		replies: make(chan []byte, maxReplies),
-		gone:    make(chan struct{}),
-		calls:   map[int64]*call{},
+		replies:  make(chan []byte, maxReplies),
+		gone:     make(chan struct{}),
+		calls:    map[int64]*call{},
+		bindings: map[string][]binding{},
 	}
 }
 

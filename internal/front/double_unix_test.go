@@ -149,7 +149,8 @@ func (d *double) result(message doubleMessage, cancelled <-chan string) string {
 			return `{"tools":[{"name":"echo","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"novel":[1]}],"nextCursor":"2"}`
 		}
 		return `{"tools":[{"name":"erase","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"destructiveHint":true}},` +
-			`{"name":"plain","inputSchema":{"type":"object"}}]}`
+			`{"name":"plain","inputSchema":{"type":"object"}},{"name":"count","inputSchema":{"type":"object","properties":{` +
+			`"region":{"type":"string","x-mcp-header":"Region"},"in":{"properties":{"deep":{"type":"integer","x-mcp-header":"Deep"},"sure":{"type":"boolean","x-mcp-header":"Sure"}}}}}}]}`
 	case "tools/call":
 		return d.call(message, cancelled)
 	case "resources/read":

@@ -183,6 +183,10 @@ func (f *Front) serve(r *http.Request, got request, answer *reply) {
 	case "server/discover":
 		answer.result(c.hello.modernized(got.method, c.hello.discovered()))
 	default:
+		if problem := c.checkParams(r.Header, got); problem != nil && answer.modern {
+			answer.refuse(http.StatusOK, problem)
+			return
+		}
 		f.pass(ctx, c, got, answer)
 	}
 }
@@ -203,6 +207,9 @@ func (f *Front) pass(ctx context.Context, c *child, got request, answer *reply) 
 		return
 	}
 	came := c.await(ctx, waiting, func(params json.RawMessage) { answer.progress(withToken(params, token)) })
+	if got.method == methodListTools {
+		c.learn(came.result)
+	}
 	f.finish(c, got, answer, came)
 }
 
