@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,7 @@ type probeCommand struct {
 	Only         []string       `help:"Exit 0 when these gates hold: healthz, test, listTools. All three run anyway." placeholder:"GATE"`
 	RequireTools []string       `help:"Tools that must be among those listed." name:"require-tools" placeholder:"TOOL"`
 	ExpectServer string         `help:"Name that the server must give itself." name:"expect-server" placeholder:"NAME"`
+	Explain      bool           `help:"Show what was exchanged in each gate that failed, how long it took, and a curl line that asks it again. Secrets are left out."`
 	Timeout      *time.Duration `help:"Time for each gate. By default that of the component, else 10s, or 30s for a server that is started." placeholder:"DURATION"`
 }
 
@@ -57,6 +59,7 @@ func (c *probeCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	settings.Transcripts = c.Explain
 	results := probeAll(ctx, p.Err, servers, settings)
 	if ctx.Err() != nil {
 		return fault.New(fault.Unavailable, "the probe was interrupted before its gates were done").
@@ -144,9 +147,25 @@ func (c *probeCommand) print(p *process, results []registry.ProbeResult, only []
 	case p.JSON:
 		err = json.NewEncoder(p.Out).Encode(&results[0])
 	case c.MCPConfig != "":
-		_, err = io.WriteString(p.Out, probesTable(c.MCPConfig, results, only, paint))
+		_, err = io.WriteString(p.Out, probesTable(c.MCPConfig, results, only, paint)+c.explained(results, paint))
 	default:
-		_, err = io.WriteString(p.Out, probeTable(&results[0], only, paint))
+		_, err = io.WriteString(p.Out, probeTable(&results[0], only, paint)+c.explained(results, paint))
 	}
 	return err
+}
+
+// explained is what --explain adds to the table.
+func (c *probeCommand) explained(results []registry.ProbeResult, paint painter) string {
+	var out strings.Builder
+	for i := range results {
+		if !c.Explain {
+			break
+		}
+		told := explanation(&results[i], paint)
+		if told != "" && len(results) > 1 {
+			fmt.Fprintf(&out, "\n%s\n", paint.bold(oneLine(results[i].Target)))
+		}
+		out.WriteString(told)
+	}
+	return out.String()
 }

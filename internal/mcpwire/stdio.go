@@ -61,6 +61,7 @@ func (s *stdio) ask(ctx context.Context, request outgoing) (message, int, error)
 
 // unheard prefers an error that names no request to the silence that followed.
 func (s *stdio) unheard(err error) error {
+	s.recorder.Said(s.process.Stderr())
 	if failure, ok := errors.AsType[*Failure](err); ok && failure.Cause == registry.Timeout && s.said != nil {
 		return s.said
 	}

@@ -44,9 +44,9 @@ func (s Settings) recorded() Settings {
 }
 
 // kept is the result of a gate that ran with these settings, with its transcript
-// if it failed.
+// if it failed: what was exchanged up to now.
 func (s Settings) kept(got registry.GateResult) registry.GateResult {
-	if !got.OK {
+	if !got.OK && got.Transcript == nil {
 		got.Transcript = s.outlet.Recorder.Transcript(s.outlet.Redactor)
 	}
 	return got
