@@ -265,9 +265,9 @@ func (c *Client) goModern(version string) attempt {
 	if !c.discovered {
 		return c.discover(version)
 	}
-	return func(context.Context) (attempt, error) {
+	return func(ctx context.Context) (attempt, error) {
 		c.era, c.version = registry.Modern, version
-		return nil, nil
+		return nil, c.carrier.fresh(ctx)
 	}
 }
 

@@ -22,6 +22,7 @@ type eventStream struct {
 	exchange *Exchange
 	events   *eventReader
 	end      context.CancelFunc // of the GET
+	over     error              // why the stream can bring no more
 }
 
 var errNoStream = errors.New("the address offers no event stream")
@@ -116,6 +117,9 @@ func (*eventStream) fresh(context.Context) error { return nil }
 // ask posts the request and reads the stream at the same time, because a server
 // may wait for its answer to be read before it answers the POST.
 func (s *eventStream) ask(ctx context.Context, request outgoing) (message, int, error) {
+	if s.over != nil {
+		return message{}, 0, s.over
+	}
 	posting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reading, enough := context.WithCancelCause(ctx)
@@ -129,6 +133,7 @@ func (s *eventStream) ask(ctx context.Context, request outgoing) (message, int, 
 		posted <- err
 	}()
 	got, err := s.answer(reading, *request.ID)
+	refused, isRefused := errors.AsType[*Failure](context.Cause(reading))
 	if err == nil {
 		waiting := time.AfterFunc(replyTimeout, cancel)
 		defer waiting.Stop()
@@ -139,10 +144,11 @@ func (s *eventStream) ask(ctx context.Context, request outgoing) (message, int, 
 	if err == nil {
 		return got, 0, nil
 	}
-	if refused, ok := errors.AsType[*Failure](context.Cause(reading)); ok && ctx.Err() == nil {
-		return message{}, 0, refused
+	s.over = s.streamFailure(ctx, err)
+	if isRefused && ctx.Err() == nil {
+		s.over = refused
 	}
-	return message{}, 0, s.streamFailure(ctx, err)
+	return message{}, 0, s.over
 }
 
 // answer reads up to the answer to request id.

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func (s MCPServer) converse(ctx context.Context, settings Settings) (brought tal
 		Outlet:   settings.outlet, Eras: settings.Eras,
 	})
 	talk := conversation{MCPServer: s, client: client}
-	brought.list = guarded(ctx, settings.Timeout, talk.list)
+	brought.list = settings.kept(guarded(ctx, settings.Timeout, talk.list)) // before the canary adds to the transcript
 	brought.canary = talk.canary(ctx, settings.Timeout, brought.list)
 	brought.alive = talk.alive(brought.list)
 	client.Close(ctx)
@@ -139,7 +140,7 @@ func (c *conversation) canary(ctx context.Context, limit time.Duration, list reg
 		name := registry.Shorten(tool.Name, maxToolName)
 		result, err := c.client.Call(ctx, tool, c.Canary.Arguments)
 		if err != nil {
-			return failedCall(name, found(err))
+			return failedCall(name, err)
 		}
 		if err := c.Canary.Expect.Judge(result); err != nil {
 			return finding{registry.CanaryFailed, registry.Shorten(fmt.Sprintf("%s: %v", name, err), registry.MaxDetail)}
@@ -153,8 +154,9 @@ const maxToolName = 80
 
 // failedCall is the finding of a call that was answered with an error of the
 // protocol, and of one that was not answered.
-func failedCall(name string, failed finding) finding {
-	if failed.cause == registry.ProtocolError {
+func failedCall(name string, err error) finding {
+	failed := found(err)
+	if failure, ok := errors.AsType[*mcpwire.Failure](err); ok && failure.Answered() {
 		failed.cause = registry.CanaryFailed
 	}
 	failed.detail = registry.Shorten(name+": "+failed.detail, registry.MaxDetail)
