@@ -69,7 +69,7 @@ func explain(ctx context.Context, err error, seen *trace) *Failure {
 func isTLS(err error) bool {
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, record := errors.AsType[tls.RecordHeaderError](err)
-	return certificate || record || strings.HasPrefix(err.Error(), "tls: ")
+	return certificate || record || strings.HasPrefix(strings.TrimPrefix(err.Error(), "remote error: "), "tls: ")
 }
 
 // excerpt is the beginning of a body, on one line.
