@@ -11,18 +11,22 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-func TestNetwork_hasACauseForEachWayOfNotGettingThrough(t *testing.T) {
-	t.Parallel()
+// unreachable is an address behind which no server is to be had, and the cause
+// of all gates.
+type unreachable struct {
+	url   string
+	cause registry.Cause
+}
+
+func unreachables(t *testing.T) map[string]unreachable {
+	t.Helper()
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(secure.Close)
 	secure.Config.ErrorLog = nil
 	plain := double{}.start(t)
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	for name, row := range map[string]struct {
-		url   string
-		cause registry.Cause
-	}{
+	return map[string]unreachable{
 		"a name that no resolver takes":  {"http://" + strings.Repeat("a", 64) + ".invalid", registry.DNS},
 		"nobody listens":                 {gone.URL, registry.Refused},
 		"an unknown certificate":         {secure.URL, registry.TLS},
@@ -31,7 +35,12 @@ func TestNetwork_hasACauseForEachWayOfNotGettingThrough(t *testing.T) {
 		"a greeting of another protocol": {greets(t, "SSH-2.0-OpenSSH_9.2\r\n"), registry.Unreachable},
 		"a server that hangs up":         {greets(t, ""), registry.Unreachable},
 		"a status that is no number":     {greets(t, "HTTP/1.1 OK\r\n\r\n"), registry.Unreachable},
-	} {
+	}
+}
+
+func TestNetwork_hasACauseForEachWayOfNotGettingThrough(t *testing.T) {
+	t.Parallel()
+	for name, row := range unreachables(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			checkGates(t, probed(t, row.url, generous), row.cause, row.cause, row.cause)
