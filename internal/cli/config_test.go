@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,7 +86,12 @@ func TestConfigCheck_untrustedTextIsMadeVisible(t *testing.T) {
 
 func TestServe_takesFromTheFileWhatFlagsLeaveOpen(t *testing.T) {
 	shell := newShell(t)
-	inFolder(t, map[string]string{"other.yaml": "listen: 192.0.2.1:80\ndb: env:DB\n"})
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	inFolder(t, map[string]string{"other.yaml": "listen: " + taken.Addr().String() + "\ndb: env:DB\n"})
 	folder, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +109,7 @@ func TestServe_takesFromTheFileWhatFlagsLeaveOpen(t *testing.T) {
 	server.end(t)
 	code, out, _ := shell.run("--json", "serve", "--config", "other.yaml")
 	var refused struct{ Code, Message string }
-	if err := json.Unmarshal([]byte(out), &refused); err != nil || code != exitAsk || !strings.Contains(refused.Message, "192.0.2.1:80") {
+	if err := json.Unmarshal([]byte(out), &refused); err != nil || code != exitAsk || !strings.Contains(refused.Message, "is in use") {
 		t.Errorf("exit %d, %v: %s", code, err, out)
 	}
 	delete(shell.env, "DB")

@@ -30,7 +30,7 @@ const logFormatAuto = "auto"
 type serveCommand struct {
 	File      configFlag   `embed:""`
 	Database  databaseFlag `embed:""`
-	Listen    string       `help:"Loopback address to listen on; port 0 takes a free one. By default that of the configuration file, else ${listen}." placeholder:"ADDR"`
+	Listen    *string      `help:"Loopback address to listen on; port 0 takes a free one. By default that of the configuration file, else ${listen}." placeholder:"ADDR"`
 	LogFormat string       `help:"Format of the log on standard error: text, json, or auto (text on a terminal, json elsewhere)." enum:"auto,text,json" default:"auto" placeholder:"FORMAT"`
 }
 
@@ -47,10 +47,11 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.configure(p); err != nil {
+	listen, err := c.configure(p)
+	if err != nil {
 		return err
 	}
-	listener, err := listenOnLoopback(ctx, c.Listen)
+	listener, err := listenOnLoopback(ctx, listen)
 	if err != nil {
 		return err
 	}
@@ -77,17 +78,21 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	return nil
 }
 
-// configure takes from the configuration file what the flags leave open.
-func (c *serveCommand) configure(p *process) error {
+// configure takes from the configuration file what the flags leave open, and
+// returns where to listen.
+func (c *serveCommand) configure(p *process) (listen string, err error) {
 	loaded, err := c.File.load(p)
 	if err != nil {
-		return err
+		return "", err
 	}
-	c.Listen = cmp.Or(c.Listen, loaded.Listen, defaultListen)
+	listen = cmp.Or(loaded.Listen, defaultListen)
+	if c.Listen != nil {
+		listen = *c.Listen // also when it is empty, which is refused
+	}
 	if c.Database.DB == "" {
 		c.Database.DB, err = loaded.DB.Reveal(p.resolver().Resolve)
 	}
-	return err
+	return listen, err
 }
 
 // newLogger writes to out in the format that --log-format names.

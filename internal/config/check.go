@@ -38,6 +38,9 @@ func (c *checker) config(written *document) *Config {
 	}
 	if c.has("listen") {
 		loaded.Listen = c.listen("listen", written.Listen)
+		if host, _, err := net.SplitHostPort(loaded.Listen); err == nil && !loopback(host) {
+			c.complain("listen", "this is reachable from other machines, and nobody is authenticated over HTTP yet", "Write a loopback address such as 127.0.0.1:8484.")
+		}
 	}
 	if len(written.Components) > MaxComponents {
 		c.complain("components", fmt.Sprintf("there are more than %d components", MaxComponents), "Split them over several files.")

@@ -200,9 +200,13 @@ func confidential(text string) bool {
 	if err != nil {
 		return false
 	}
-	host := strings.ToLower(parsed.Hostname())
+	return parsed.Scheme == "https" || loopback(parsed.Hostname())
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
 	literal, err := netip.ParseAddr(host)
-	return parsed.Scheme == "https" || host == "localhost" || err == nil && literal.Unmap().IsLoopback()
+	return strings.EqualFold(host, "localhost") || err == nil && literal.Unmap().IsLoopback()
 }
 
 // database is the database of serve.
