@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs, from Debian's own packages, what the tests need and this machine
-# lacks: a PostgreSQL server and a C compiler (for the race detector).
+# lacks: a PostgreSQL server, a C compiler (for the race detector) and curl.
 set -euo pipefail
 
 has_postgres() {
@@ -10,6 +10,7 @@ has_postgres() {
 missing=()
 has_postgres || missing+=(postgresql)
 command -v "$(go env CC)" >/dev/null || missing+=(gcc libc6-dev)
+command -v curl >/dev/null || missing+=(curl)
 if ((${#missing[@]} == 0)); then
 	exit 0
 fi
