@@ -142,7 +142,7 @@ func (c *Client) headersTravel() bool { return c.era == registry.Modern && c.tar
 func (c *Client) Call(ctx context.Context, tool registry.Tool, arguments json.RawMessage) (json.RawMessage, error) {
 	began := time.Now()
 	defer func() { c.report.Timings.CallMs += registry.Milliseconds(time.Since(began)) }()
-	if arguments == nil {
+	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
 	request := outgoing{Method: callTool, Params: map[string]any{"name": tool.Name, "arguments": arguments}}

@@ -33,6 +33,16 @@ func handshakes() map[string]wire {
 		"modern, asks for input": {
 			answer: modern(result(`{"tools":[{"name":"noop"}],"resultType":"input_required"}`)).serve, cause: registry.ProtocolError,
 		},
+		"modern, a tool with a wrong x-mcp-header": {
+			answer: modern(result(`{"tools":[{"name":"noop","inputSchema":{"properties":{"a":{"type":"array","x-mcp-header":"A"}}}}]}`)).serve,
+			cause:  registry.ZeroTools,
+		},
+		"modern, two tools, one with a wrong x-mcp-header": {
+			answer: modern(result(`{"tools":[{"name":"noop"},{"name":"bad","inputSchema":{"properties":{"a":{"x-mcp-header":"A"}}}}]}`)).serve,
+		},
+		"legacy, a tool with a wrong x-mcp-header": {
+			answer: script{"tools/list": result(`{"tools":[{"name":"noop","inputSchema":{"properties":{"a":{"x-mcp-header":"A"}}}}]}`)}.serve,
+		},
 		"discover echoes anything": {answer: script{"server/discover": result(`{}`)}.serve},
 		"discover is HTML":         {answer: script{"server/discover": says(200, `<html>`)}.serve},
 		"discover ends in silence": {answer: script{"server/discover": http.HandlerFunc(hangs)}.serve, limit: 3 * time.Second},
