@@ -1,3 +1,5 @@
+//go:build unix
+
 package cli
 
 import (
@@ -6,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -62,23 +62,6 @@ func curled(t *testing.T, lines string, env ...string) (out string, code int, le
 		left = append(left, entry.Name())
 	}
 	return string(printed), command.ProcessState.ExitCode(), left
-}
-
-// configured writes a configuration file and returns its path.
-func configured(t *testing.T, yaml string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "countersign.yaml")
-	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-func listening(t *testing.T, handler http.HandlerFunc) string {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
 }
 
 func TestExplain_curlLineGetsTheSameFailure(t *testing.T) {
