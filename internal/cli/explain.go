@@ -37,8 +37,13 @@ func explanation(result *registry.ProbeResult, paint painter) string {
 // phases are those of g3, in the order in which they come.
 func phases(took registry.Timings) string {
 	return durations([]duration{
-		{"resolve", took.ResolveMs}, {"connect", took.ConnectMs}, {"TLS", took.TLSMs}, {"first byte", took.FirstByteMs},
-		{"handshake", took.HandshakeMs}, {"list", took.ListMs}, {"call", took.CallMs},
+		{"resolve", took.ResolveMs},
+		{"connect", took.ConnectMs},
+		{"TLS", took.TLSMs},
+		{"first byte", took.FirstByteMs},
+		{"handshake", took.HandshakeMs},
+		{"list", took.ListMs},
+		{"call", took.CallMs},
 	})
 }
 
@@ -97,7 +102,10 @@ func explainExchange(out *strings.Builder, number int, seen *registry.Exchange, 
 	}
 	took := seen.Timings
 	line := durations([]duration{
-		{"resolve", took.ResolveMs}, {"connect", took.ConnectMs}, {"TLS", took.TLSMs}, {"first byte", took.FirstByteMs},
+		{"resolve", took.ResolveMs},
+		{"connect", took.ConnectMs},
+		{"TLS", took.TLSMs},
+		{"first byte", took.FirstByteMs},
 		{"all", took.TotalMs},
 	})
 	if seen.Address != "" {

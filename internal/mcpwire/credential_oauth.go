@@ -79,7 +79,7 @@ func (s *tokenSource) have(ctx context.Context, outlet Outlet) (credentialHeader
 		return credentialHeader{}, &Failure{Cause: registry.Timeout, Detail: "the time ran out while waiting for a token"}
 	}
 	if s.got == nil && s.err == nil {
-		token, err := s.ask(ctx, outlet)
+		token, err := s.ask(ctx, outlet) //nolint:contextcheck // bare inherits all but the values
 		switch {
 		case err == nil:
 			outlet.Redactor.AddCredential(token)
@@ -101,7 +101,7 @@ func (s *tokenSource) have(ctx context.Context, outlet Outlet) (credentialHeader
 
 // bare is a context without values, so that what follows a request does not
 // take the requests for its token for its own.
-type bare struct{ context.Context }
+type bare struct{ context.Context } //nolint:containedctx // it is a context itself
 
 // Value is nil for every key.
 func (bare) Value(any) any { return nil }

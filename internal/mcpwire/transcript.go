@@ -2,7 +2,7 @@ package mcpwire
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -115,7 +115,7 @@ func (r *Recorder) roundTrip(transport http.RoundTripper, request *http.Request,
 		return nil, err
 	}
 	one.status, one.header = response.Status, response.Header.Clone()
-	response.Body = &recordedBody{ReadCloser: response.Body, recorder: r, of: one, ctx: request.Context()}
+	response.Body = &recordedBody{ReadCloser: response.Body, recorder: r, of: one}
 	return response, nil
 }
 
@@ -125,7 +125,6 @@ type recordedBody struct {
 
 	recorder *Recorder
 	of       *recording
-	ctx      context.Context //nolint:containedctx // it is the request's, which ends what is read
 }
 
 // Read keeps what is read, up to a limit.
@@ -138,8 +137,8 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	if room := MaxBody - len(b.of.body); room > 0 {
 		b.of.body = append(b.of.body, p[:min(n, room)]...)
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF is the end of a body and comes bare
-		b.of.broke = explain(b.ctx, err, b.of.trace).Detail
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.of.broke = explain(b.of.request.Context(), err, b.of.trace).Detail
 	}
 	return n, err
 }

@@ -116,7 +116,7 @@ const curlTimeout = 30 * time.Second
 // header is one header as a word.
 func (w *curlWriter) header(one *recording, name string) string {
 	value := one.request.Header.Get(name)
-	stands := func(shown string, variable string) string { return w.word(name+": "+shown) + `"$` + variable + `"` }
+	stands := func(shown, variable string) string { return w.word(name+": "+shown) + `"$` + variable + `"` }
 	for _, secret := range one.carried.headers {
 		if secret.name == name {
 			w.stands(secret.variable)
