@@ -78,7 +78,7 @@ func formsOf(secret string) []string {
 		quoted[1 : len(quoted)-1], string(escaped[1 : len(escaped)-1]),
 		strings.ReplaceAll(string(escaped[1:len(escaped)-1]), "/", `\/`),
 	}
-	for _, line := range strings.SplitSeq(secret, "\n") { // of a key in PEM
+	for line := range strings.SplitSeq(secret, "\n") { // of a key in PEM
 		if line = strings.TrimSpace(line); len(line) >= minPieced && !strings.HasPrefix(line, "-----") {
 			forms = append(forms, line)
 		}
