@@ -47,9 +47,9 @@ func explain(ctx context.Context, err error, seen *trace) *Failure {
 	wait, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		failure.Cause, failure.Detail = registry.Timeout, "interrupted while "+seen.phase()
+		failure.Cause, failure.Detail = registry.Timeout, "interrupted while "+seen.place()
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isNet && wait.Timeout():
-		failure.Cause, failure.Detail = registry.Timeout, "the time ran out while "+seen.phase()
+		failure.Cause, failure.Detail = registry.Timeout, "the time ran out while "+seen.place()
 	case isLookup:
 		failure.Cause, failure.Detail = registry.DNS, fmt.Sprintf("%s: %s", lookup.Name, lookup.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):

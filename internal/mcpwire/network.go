@@ -7,9 +7,14 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
+
+// DialTimeout bounds the look-up of a name and the connection to one of its
+// addresses, apart from the deadline of the gate.
+const DialTimeout = 10 * time.Second
 
 // Outlet is how the requests of one probe leave this machine. The zero value
 // carries no credentials, records nothing, and dials what registry.Network
@@ -39,6 +44,7 @@ func (o Outlet) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, err
 	}
 	dialer := net.Dialer{
+		Timeout:  DialTimeout, // shared out among the addresses of a name
 		Resolver: o.Resolver,
 		ControlContext: func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
 			return o.admits(host, dialled)

@@ -79,6 +79,16 @@ func (t *trace) phase() string {
 	return t.now
 }
 
+// place is the phase and, while connecting, the address that is dialled.
+func (t *trace) place() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now == connecting && t.address != "" {
+		return t.now + " to " + t.address
+	}
+	return t.now
+}
+
 // by names the address that was dialled last.
 func (t *trace) by() string {
 	t.mu.Lock()

@@ -45,7 +45,7 @@ type CauseEntry struct {
 // Causes returns the table of causes in the order of the contract.
 func Causes() []CauseEntry {
 	return []CauseEntry{
-		{NotConfigured, "The gate has nothing to check.", "Declare what the gate should check."},
+		{NotConfigured, "What the gate needs is not configured.", "Provide what the detail says is missing: a secret of the credentials, or a canary."},
 		{DNS, "The host name could not be resolved.", "Check the spelling of the host and the resolver of this machine."},
 		{Refused, "The address refuses connections.", "Start the server, or correct the port."},
 		{Unreachable, "No HTTP answer could be had from the address.", "Check routes and firewalls, and that an HTTP server listens on this port."},
