@@ -7,14 +7,20 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
+// hint is running text, and lines that are ready to be copied.
+type hint struct {
+	text  string
+	lines []string
+}
+
 // hints says of the failed gates what happened and what to do next, and names
 // gates that failed for the same cause together.
-func hints(result *registry.ProbeResult) []string {
-	var lines []string
+func hints(result *registry.ProbeResult) []hint {
+	var found []hint
 	gates := registry.Gates()
 	if hasNoGates(result) {
 		gates = []registry.Gate{registry.ListTools}
-		lines = append(lines, noGatesHint(result.Target))
+		found = append(found, hint{text: noGatesHint(result.Target)})
 	}
 	for _, entry := range registry.Causes() {
 		var failed []registry.Gate
@@ -24,10 +30,14 @@ func hints(result *registry.ProbeResult) []string {
 			}
 		}
 		if len(failed) > 0 {
-			lines = append(lines, gateNames(failed)+": "+causeHint(result, entry))
+			each := hint{text: gateNames(failed) + ": " + causeHint(result, entry)}
+			if entry.Cause == registry.NotConfigured {
+				each.lines = canaryLines(result)
+			}
+			found = append(found, each)
 		}
 	}
-	return lines
+	return found
 }
 
 // causeHint is that of the table of causes, but for a canary that is missing or
@@ -56,7 +66,7 @@ func isCanaryMissing(result *registry.ProbeResult) bool {
 	return result.Profile == registry.Protocol && result.Test.Cause == registry.NotConfigured && result.Era != ""
 }
 
-// canaryLines are ready to be copied.
+// canaryLines declare the likely canary.
 func canaryLines(result *registry.ProbeResult) []string {
 	if !isCanaryMissing(result) || result.LikelyCanary == "" {
 		return nil

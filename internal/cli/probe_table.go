@@ -28,11 +28,11 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, paint painte
 	}
 	if hints := hints(result); len(hints) > 0 {
 		out.WriteString("\n")
-		for _, text := range hints {
-			row(&out, paint, "hint", text)
-		}
-		for _, line := range canaryLines(result) {
-			fmt.Fprintf(&out, "  %-*s%s\n", firstWidth, "", paint.bold(line))
+		for _, each := range hints {
+			row(&out, paint, "hint", each.text)
+			for _, line := range each.lines {
+				fmt.Fprintf(&out, "  %-*s%s\n", firstWidth, "", paint.bold(line))
+			}
 		}
 	}
 	out.WriteString("\n")
