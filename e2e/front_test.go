@@ -76,8 +76,10 @@ func TestFront_givesRealServersTheGates(t *testing.T) {
 		lists                       []string
 	}{
 		{"server-memory", "@modelcontextprotocol/server-memory/dist/index.js", "read_graph", "{}", 9, []string{"tools/list"}},
-		{"server-everything", "@modelcontextprotocol/server-everything/dist/index.js", "echo", `{"message":"hi"}`, 13,
-			[]string{"tools/list", "resources/list", "resources/templates/list", "prompts/list"}},
+		{
+			"server-everything", "@modelcontextprotocol/server-everything/dist/index.js", "echo", `{"message":"hi"}`, 13,
+			[]string{"tools/list", "resources/list", "resources/templates/list", "prompts/list"},
+		},
 	}
 	for _, server := range servers {
 		t.Run(server.name, func(t *testing.T) {

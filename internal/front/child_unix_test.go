@@ -69,7 +69,7 @@ func TestFront_failsTheCallsOfAChildThatDies(t *testing.T) {
 	for _, call := range []string{listCall, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`} {
 		got := f.ask(t, call)
 		if problem := got.final(t).Error; got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
-			!strings.Contains(problem.Message, "is down: process_exit: exit status 4") {
+			!strings.Contains(problem.Message, "is not ready: process_exit: exit status 4") {
 			t.Errorf("while it is down: %d %s", got.status, got.messages)
 		}
 	}

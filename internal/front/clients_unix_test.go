@@ -6,11 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestFront_keepsClientsApart has three clients use the same ids and the same
@@ -31,9 +33,13 @@ func TestFront_keepsClientsApart(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if c, _, _ := f.state(); len(c.calls) != 0 || len(f.calls) != 0 {
-		t.Errorf("%d calls of the child and %d of clients are left", len(c.calls), len(f.calls))
-	}
+	eventually(t, "no call is left", func() bool { return f.underWay() == 0 && f.cancellable() == 0 })
+}
+
+func (f *fronted) cancellable() int {
+	f.running.Lock()
+	defer f.running.Unlock()
+	return len(f.calls)
 }
 
 // checkCall makes a call whose answer and progress bear a mark, and compares.
@@ -161,7 +167,9 @@ func TestFront_cancelsTheCallOfTheClientThatAsksAndNoOther(t *testing.T) {
 func TestFront_endsACallThatIsOverdue(t *testing.T) {
 	t.Parallel()
 	f := begin(t, "server", func(l *limits) { l.call = patience / 300 })
-	f.ask(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	if _, err := f.ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	problem := f.ask(t, waitCall).final(t).Error
 	if problem == nil || problem.Code != codeInternal || problem.Message != "the server did not answer in time" {
 		t.Errorf("the call ends with %+v", problem)
@@ -214,5 +222,32 @@ func TestFront_refusesMoreBytesThanItHolds(t *testing.T) {
 	f.held.Release(maxHeld)
 	if got := f.ask(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got.status != http.StatusOK {
 		t.Errorf("afterwards ping = %d", got.status)
+	}
+}
+
+func TestFront_doesNotWaitForAClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	f := begin(t, "server", func(l *limits) { l.write = 50 * time.Millisecond })
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"flood","_meta":{"progressToken":1}}}`
+	const head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+	if _, err := fmt.Fprintf(connection, head+"Content-Length: %d\r\n\r\n%s", len(call), call); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the child is told", func() bool { return fmt.Sprint(f.reasons(t)) == "[the client closed the connection]" })
+}
+
+func TestFront_setsNoDeadlineToTheNextRequestOfAConnection(t *testing.T) {
+	t.Parallel()
+	f := begin(t, "server", func(l *limits) { l.write = 20 * time.Millisecond })
+	for range 5 {
+		if got := f.ask(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got.status != http.StatusOK {
+			t.Errorf("ping = %d", got.status)
+		}
+		<-time.After(2 * f.limits.write)
 	}
 }

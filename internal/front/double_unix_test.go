@@ -182,6 +182,11 @@ func (d *double) call(message doubleMessage, cancelled <-chan string) string {
 		d.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, token)
 		<-cancelled
 		return `{"content":[{"type":"text","text":"too late"}]}`
+	case "flood":
+		for len(cancelled) == 0 {
+			d.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"message":"%s"}}`, token, strings.Repeat("x", 1<<20))
+		}
+		return `{"content":[]}`
 	case "ended":
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -37,6 +37,7 @@ const (
 	callLimit     = 5 * time.Minute  // for one call
 	startLimit    = time.Minute      // from the start of the child to the end of its handshake
 	sendLimit     = 5 * time.Second  // for what nobody waits for
+	writeLimit    = 30 * time.Second // for a client to read what it is sent
 	firstDelay    = time.Second / 2  // before the first restart; it doubles each time
 	longestDelay  = 30 * time.Second // between two starts
 	steadyAfter   = time.Minute      // a child that lived so long is restarted without delay again
@@ -68,13 +69,13 @@ type Front struct {
 }
 
 // limits can be shortened by tests.
-type limits struct{ call, start, firstDelay, longestDelay time.Duration }
+type limits struct{ call, start, write, firstDelay, longestDelay time.Duration }
 
 // New returns a front; Run starts its child.
 func New(options Options) *Front {
 	return &Front{
 		options: options,
-		limits:  limits{call: callLimit, start: startLimit, firstDelay: firstDelay, longestDelay: longestDelay},
+		limits:  limits{call: callLimit, start: startLimit, write: writeLimit, firstDelay: firstDelay, longestDelay: longestDelay},
 		held:    semaphore.NewWeighted(maxHeld),
 		places:  make(chan struct{}, maxUnderWay),
 		changed: make(chan struct{}),

@@ -38,7 +38,7 @@ func whyDone(ctx context.Context) error {
 // is down or too much is being worked on.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	document, events := accepts(r.Header)
-	answer := &reply{w: w, document: document, events: events}
+	answer := &reply{w: w, document: document, events: events, limit: f.limits.write}
 	if status, problem := f.fits(w, r, document || events); problem != nil {
 		answer.document = true
 		answer.refuse(status, problem)
@@ -165,6 +165,7 @@ func (f *Front) serve(r *http.Request, got request, answer *reply) {
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
+	answer.broken = func() { cancel(errLeft) }
 	if !answer.modern {
 		defer f.enter(label(r.Header, got.id), cancel)()
 	}
@@ -173,7 +174,7 @@ func (f *Front) serve(r *http.Request, got request, answer *reply) {
 	c, err := f.ready(ctx)
 	if err != nil {
 		answer.w.Header().Set("Retry-After", "1")
-		answer.refuse(http.StatusServiceUnavailable, refusal(codeInternal, "the server behind the front is down: %v", err))
+		answer.refuse(http.StatusServiceUnavailable, refusal(codeInternal, "the server behind the front is not ready: %v", err))
 		return
 	}
 	switch got.method {

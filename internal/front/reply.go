@@ -1,9 +1,12 @@
 package front
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // reply is the answer to one request: one JSON document or, once there is
@@ -15,6 +18,8 @@ type reply struct {
 	events   bool // the client takes a stream
 	document bool // the client takes JSON
 	begun    bool // the stream has begun
+	limit    time.Duration
+	broken   func() // called when the client does not read
 }
 
 // accepts reads what the client takes. Without Accept that is JSON.
@@ -87,15 +92,25 @@ func (r *reply) end(status int, message []byte) {
 		r.event(message)
 		return
 	}
-	writeJSON(r.w, status, message)
+	header := r.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(message)+1))
+	header.Set("X-Content-Type-Options", "nosniff")
+	r.w.WriteHeader(status)
+	r.write(append(message, '\n'))
 }
 
-func writeJSON(w http.ResponseWriter, status int, message []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	// A client that has gone cannot be told.
-	_, _ = w.Write(append(message, '\n'))
+// write sends text at once, within the time that a client may take to read it:
+// one that does not read would keep a place for ever.
+func (r *reply) write(text []byte) {
+	connection := http.NewResponseController(r.w)
+	// Where no deadline can be set, as in tests, none is needed.
+	_ = connection.SetWriteDeadline(time.Now().Add(r.limit))
+	_, err := r.w.Write(text)
+	if err = cmp.Or(err, connection.Flush()); err != nil && r.broken != nil {
+		r.broken()
+	}
+	_ = connection.SetWriteDeadline(time.Time{}) // the connection may be used again
 }
 
 func (r *reply) begin() {
@@ -114,6 +129,5 @@ func (r *reply) begin() {
 func (r *reply) event(message []byte) {
 	r.begin()
 	text := append([]byte("event: message\ndata: "), onOneLine(message)...)
-	_, _ = r.w.Write(append(text, "\n\n"...))
-	_ = http.NewResponseController(r.w).Flush()
+	r.write(append(text, "\n\n"...))
 }
