@@ -22,7 +22,8 @@ type demoScannerCommand struct {
 
 // Run serves on a free loopback port, prints the address and ends with ctx.
 func (c demoScannerCommand) Run(ctx context.Context, p *process) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen on loopback: %w", err)
 	}

@@ -91,7 +91,7 @@ func (s *demoStory) tellOfRejection(ctx context.Context, devops, reviewer demoAg
 	err := devops.call(ctx, "verify", arguments, &task.Decided{})
 	refusal, ok := fault.Of(err)
 	if !ok || refusal.Code != fault.SelfVerify {
-		return "", fmt.Errorf("the prover's own verdict was to be refused with %s; it got: %w", fault.SelfVerify, err)
+		return "", fmt.Errorf("the prover's own verdict was to be refused as self-verification; it got: %w", err)
 	}
 	s.scene(devops.name, "verify", "refused: "+string(refusal.Code), false)
 	s.aside("%s", refusal.Message)

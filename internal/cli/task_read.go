@@ -13,13 +13,13 @@ type taskShowCommand struct {
 	Task string `arg:"" help:"The task's id." placeholder:"TASK"`
 }
 
-// Run shows the task. Nothing of it is cut.
+// Run shows the task, if it is what its record says. Nothing of it is cut.
 func (c *taskShowCommand) Run(ctx context.Context, p *process, shared *taskCommand) error {
 	if _, err := callerOf(p, shared.Agent); err != nil {
 		return err
 	}
 	return shared.withGate(ctx, p, func(gate *task.Gate) error {
-		shown, err := gate.Task(ctx, c.Task)
+		shown, err := gate.TaskOnRecord(ctx, c.Task)
 		if err != nil {
 			return err
 		}
@@ -39,6 +39,7 @@ func wholeTask(paint painter, t task.Task) string {
 	for _, change := range t.History {
 		fmt.Fprintf(&page, "  %s  %-8s  by %s\n", shownTime(change.At), change.Kind, change.Agent)
 	}
+	fmt.Fprintf(&page, "  %s\n", paint.dim("every word agrees with the digests of this history"))
 	if t.Supersedes != "" {
 		fmt.Fprintf(&page, "\n  supersedes %s\n", t.Supersedes)
 	}

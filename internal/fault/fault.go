@@ -51,7 +51,7 @@ func (c Code) Meaning() string {
 	case WrongState:
 		return "The task's status does not permit the operation; `current_status` tells it."
 	case NotFound:
-		return "There is no such task."
+		return "What the call names (a task, a file) does not exist."
 	case EmptyCriteria:
 		return "A task needs at least one acceptance criterion, none blank."
 	case EmptyEvidence:

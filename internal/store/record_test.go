@@ -75,17 +75,10 @@ func editUnguarded(t *testing.T, file, edit string) {
 	}
 	defer foreign.Close()
 	foreign.SetMaxOpenConns(1)
-	rows, err := foreign.QueryContext(t.Context(), `SELECT group_concat('DROP TRIGGER ' || name, '; ') FROM sqlite_schema WHERE type = 'trigger'`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var drop string
-	for rows.Next() {
-		if err := rows.Scan(&drop); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	err = foreign.QueryRowContext(t.Context(),
+		`SELECT group_concat('DROP TRIGGER ' || name, '; ') FROM sqlite_schema WHERE type = 'trigger'`).Scan(&drop)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := foreign.ExecContext(t.Context(), drop+"; "+edit); err != nil {
