@@ -163,7 +163,8 @@ func manyHints(results []registry.ProbeResult, only []registry.Gate) []string {
 	}
 	for _, entry := range registry.Causes() {
 		for i := range results {
-			if hasCause(&results[i], entry.Cause) && !(entry.Cause == registry.NotConfigured && isCanaryMissing(&results[i])) {
+			isTold := entry.Cause == registry.NotConfigured && isCanaryMissing(&results[i])
+			if hasCause(&results[i], entry.Cause) && !isTold {
 				lines = append(lines, string(entry.Cause)+": "+entry.Sentence+" "+entry.Hint)
 				break
 			}

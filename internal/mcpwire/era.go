@@ -162,13 +162,10 @@ func speaksOfEra(err error) bool {
 	if !ok {
 		return false
 	}
-	switch failure.Cause {
-	case registry.Handshake, registry.NotMCP, registry.ProtocolError, registry.ProcessExit, registry.VersionMismatch:
-		return true
-	case registry.Status:
-		return failure.status < 500
+	spoken := []registry.Cause{
+		registry.Handshake, registry.NotMCP, registry.ProtocolError, registry.ProcessExit, registry.VersionMismatch,
 	}
-	return false
+	return slices.Contains(spoken, failure.Cause) || failure.Cause == registry.Status && failure.status < 500
 }
 
 // initialize shakes hands as a legacy client.

@@ -44,8 +44,8 @@ func (e *Eras) remember(target string, found way) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if _, known := e.known[target]; !known && len(e.known) == MaxEras {
-		for any := range e.known {
-			delete(e.known, any)
+		for other := range e.known {
+			delete(e.known, other)
 			break
 		}
 	}

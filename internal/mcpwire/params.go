@@ -38,9 +38,7 @@ type annotationSearch struct {
 // properties leads to it.
 func (s *annotationSearch) in(raw json.RawMessage, path []string, reachable bool) error {
 	var schema map[string]json.RawMessage
-	if json.Unmarshal(raw, &schema) != nil {
-		return nil // true, false, or what no annotation can be in
-	}
+	_ = json.Unmarshal(raw, &schema) // in true, false, and what is no schema, there is no annotation
 	if len(path) > maxDepth {
 		return errors.New("the schema is nested too deep")
 	}
@@ -157,7 +155,8 @@ func plainText(raw json.RawMessage) (string, bool) {
 // in the form =?base64?...?= of the revision 2026-07-28.
 func headerValue(text string) string {
 	const begin, end = "=?base64?", "?="
-	plain := strings.TrimSpace(text) == text && !(strings.HasPrefix(text, begin) && strings.HasSuffix(text, end)) &&
+	isEncoded := strings.HasPrefix(text, begin) && strings.HasSuffix(text, end)
+	plain := strings.TrimSpace(text) == text && !isEncoded &&
 		!slices.ContainsFunc([]byte(text), func(b byte) bool { return b < 0x20 || b > 0x7e })
 	if plain {
 		return text

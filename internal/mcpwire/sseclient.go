@@ -124,13 +124,12 @@ func (s *eventStream) ask(ctx context.Context, request outgoing) (message, int, 
 	defer cancel()
 	reading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
-	posted := make(chan error, 1)
+	posted := make(chan struct{})
 	go func() {
-		err := s.tell(posting, request)
-		if err != nil {
+		defer close(posted)
+		if err := s.tell(posting, request); err != nil {
 			enough(err)
 		}
-		posted <- err
 	}()
 	got, err := s.answer(reading, *request.ID)
 	refused, isRefused := errors.AsType[*Failure](context.Cause(reading))

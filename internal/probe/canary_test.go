@@ -154,7 +154,10 @@ func TestIdentity_isThatOfTheServerItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.ExpectServer = row.expect
-		t.Run(name, func(t *testing.T) { checkGates(t, server.Probe(t.Context(), settings(generous)), "", "", row.cause) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkGates(t, server.Probe(t.Context(), settings(generous)), "", "", row.cause)
+		})
 	}
 }
 
@@ -235,7 +238,8 @@ func TestProbe_sendsNoMoreThanTheContractSays(t *testing.T) {
 	}{
 		"modern": {
 			sdk(&mcp.StreamableHTTPOptions{Stateless: true}),
-			[]string{"POST server/discover", "POST tools/list"}, []string{"POST server/discover", "POST tools/list"},
+			[]string{"POST server/discover", "POST tools/list"},
+			[]string{"POST server/discover", "POST tools/list"},
 		},
 		"legacy": {http.HandlerFunc(script{}.serve), append([]string{"POST server/discover"}, legacy...), legacy},
 		"legacy with a session": {

@@ -135,7 +135,7 @@ func children() map[string]func() {
 		},
 		"stubborn": func() { signal.Ignore(syscall.SIGTERM); lines{}.serve(); select {} },
 		"with a grandchild": func() {
-			grandchild := exec.Command(os.Args[0]) //nolint:gosec,noctx // the test binary itself; it must outlive its parent
+			grandchild := exec.Command(os.Args[0])
 			grandchild.Env = append(os.Environ(), behaviour+"=stubborn")
 			if err := grandchild.Start(); err != nil {
 				panic(err)

@@ -126,7 +126,7 @@ func TestDifferential_overProcesses(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			command := exec.CommandContext(t.Context(), binary) //nolint:gosec // the test binary itself
+			command := exec.CommandContext(t.Context(), binary)
 			command.Env = append(os.Environ(), behaviour+"="+name, "GORACE=atexit_sleep_ms=0")
 			compared(t, "process: "+name, row.list, sdkLists(t.Context(), &mcp.CommandTransport{Command: command}))
 		})

@@ -200,10 +200,10 @@ func withCanary(s script) script {
 // canaryOf is the cause of a sound canary beside that of g3: what makes g3 fail
 // without ending the conversation leaves g2 whole.
 func canaryOf(list registry.Cause) registry.Cause {
-	switch list {
-	case registry.ZeroTools:
+	if list == registry.ZeroTools {
 		return registry.CanaryFailed // the canary's tool is not listed either
-	case registry.ProtocolError:
+	}
+	if list == registry.ProtocolError {
 		return ""
 	}
 	return list
