@@ -115,6 +115,31 @@ func TestCredentials_presentTheCertificateToTheirOriginOnly(t *testing.T) {
 	}
 }
 
+func TestRecorder_tellsCurlWhereTheCertificateIs(t *testing.T) {
+	t.Parallel()
+	authority := newCertifier(t)
+	home := authority.secured(t, tls.RequireAndVerifyClientCert, tls.VersionTLS13)
+	chain, key := authority.issue(t, "prober")
+	secrets := &vault{secrets: map[string]string{"file:/it's/chain": chain, "env:KEY": key}}
+	outlet := outletTo(home, registry.Credentials{
+		ClientCert: registry.SecretAt("file:/it's/chain"), ClientKey: registry.SecretAt("env:KEY"),
+	}, secrets.resolve)
+	outlet.Roots, outlet.Recorder = authority.roots, &mcpwire.Recorder{}
+	if _, failure := get(within(t, time.Minute), outlet, home); failure != nil {
+		t.Fatal(failure)
+	}
+	seen := outlet.Recorder.Transcript(outlet.Redactor)
+	if want := `--cert '/it'\''s/chain' --key "$CLIENT_KEY" '` + home.String() + `'`; !strings.Contains(seen.Curl, want) {
+		t.Errorf("the curl line is %s, want %s in it", seen.Curl, want)
+	}
+	if len(seen.Variables) != 1 || seen.Variables[0] != (registry.Variable{Name: "CLIENT_KEY", Means: "a file with what is at env:KEY"}) {
+		t.Errorf("the variables are %v", seen.Variables)
+	}
+	if seen.Exchanges[0].Timings.TLSMs <= 0 {
+		t.Errorf("the timings are %+v", seen.Exchanges[0].Timings)
+	}
+}
+
 func TestCredentials_hideTheKeyOfACertificate(t *testing.T) {
 	t.Parallel()
 	_, key := newCertifier(t).issue(t, "prober")
