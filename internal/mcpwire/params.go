@@ -89,7 +89,7 @@ func (s *annotationSearch) take(raw, kind json.RawMessage, path []string, reacha
 		return errors.New("x-mcp-header stands where no argument is")
 	case json.Unmarshal(raw, &name) != nil || !isToken(name):
 		return fmt.Errorf("x-mcp-header of %s is not a part of a header's name", excerpt([]byte(strings.Join(path, "."))))
-	case !slices.Contains([]string{"string", "integer", "boolean", "number"}, of):
+	case !slices.Contains([]string{"string", "integer", "boolean"}, of):
 		return fmt.Errorf("x-mcp-header stands at %s, which is no plain value", excerpt([]byte(strings.Join(path, "."))))
 	case s.seen[strings.ToLower(name)]:
 		return fmt.Errorf("x-mcp-header names %s twice", excerpt([]byte(name)))
@@ -140,10 +140,7 @@ func plainText(raw json.RawMessage) (string, bool) {
 	case bool:
 		return strconv.FormatBool(value), true
 	case float64:
-		if whole := int64(value); float64(whole) == value {
-			if _, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
-				return string(raw), true
-			}
+		if whole := int64(value); float64(whole) == value && strings.ContainsAny(string(raw), ".eE") {
 			return strconv.FormatInt(whole, 10), true
 		}
 		return string(raw), true

@@ -29,6 +29,7 @@ func TestAnnotations_areValidOnlyWhereAnArgumentIs(t *testing.T) {
 		"boolean":                   {`{"properties":{"a":{"type":"boolean","x-mcp-header":"B"}}}`, 1, ""},
 		"on an object":              {`{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`, 0, "no plain value"},
 		"on an array":               {`{"properties":{"a":{"type":"array","x-mcp-header":"A"}}}`, 0, "no plain value"},
+		"on a number":               {`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, 0, "no plain value"},
 		"without a type":            {`{"properties":{"a":{"x-mcp-header":"A"}}}`, 0, "no plain value"},
 		"empty":                     {`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, 0, "not a part of a header's name"},
 		"a number":                  {`{"properties":{"a":{"type":"string","x-mcp-header":1}}}`, 0, "not a part of a header's name"},
