@@ -20,10 +20,14 @@ func explanation(result *registry.ProbeResult, paint painter) string {
 	said := map[*registry.Transcript]registry.Gate{}
 	for _, gate := range registry.Gates() {
 		got := result.Gate(gate)
-		if got.Transcript == nil {
+		if got.OK {
 			continue
 		}
 		fmt.Fprintf(&out, "\n%s  %s\n", paint.bold("explain "+string(gate)), reason(got))
+		if got.Transcript == nil {
+			out.WriteString("  nothing was exchanged\n")
+			continue
+		}
 		if before, known := said[got.Transcript]; known {
 			fmt.Fprintf(&out, "  the same as %s\n", before)
 			continue

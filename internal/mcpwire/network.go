@@ -57,7 +57,7 @@ func (o Outlet) dial(ctx context.Context, network, address string) (net.Conn, er
 // error is a *Failure with the cause denied, which names the address.
 func (o Outlet) admits(host, dialled string) error {
 	address, err := netip.ParseAddrPort(dialled)
-	if err == nil && o.Network.Permits(host, address) {
+	if err == nil && o.Network.Permits(host, reached(address)) {
 		return nil
 	}
 	detail := "the address " + dialled + " may not be dialled"
@@ -65,4 +65,16 @@ func (o Outlet) admits(host, dialled string) error {
 		detail = fmt.Sprintf("the address %s, to which %s resolves, may not be dialled", dialled, host)
 	}
 	return &Failure{Cause: registry.Denied, Detail: registry.Shorten(detail, registry.MaxDetail)}
+}
+
+// reached is the address at which a connection arrives: that to the unspecified
+// address ends at this machine.
+func reached(address netip.AddrPort) netip.AddrPort {
+	switch to := address.Addr().Unmap(); {
+	case !to.IsUnspecified():
+		return address
+	case to.Is4():
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), address.Port())
+	}
+	return netip.AddrPortFrom(netip.IPv6Loopback(), address.Port())
 }

@@ -177,6 +177,19 @@ func TestOutlet_appliesTheRulesOfTheFile(t *testing.T) {
 	}
 }
 
+// TestOutlet_takesTheUnspecifiedAddressForThisMachine closes the way round a
+// rule against loopback.
+func TestOutlet_takesTheUnspecifiedAddressForThisMachine(t *testing.T) {
+	t.Parallel()
+	network := registry.Network{Deny: []registry.NetworkRule{rule("127.0.0.0/8"), rule("::1/128")}}
+	for _, host := range []string{"0.0.0.0", "[::]", "[::ffff:0.0.0.0]", "127.0.0.1", "[::1]"} {
+		_, failure := get(within(t, time.Minute), mcpwire.Outlet{Network: network}, must(url.Parse("http://"+host+":9/"))(t))
+		if failure == nil || failure.Cause != registry.Denied {
+			t.Errorf("%s: got %v, want denied", host, failure)
+		}
+	}
+}
+
 // TestOutlet_doesNotReachAMetadataServiceByARedirect also covers the token
 // endpoint, which is asked through the same outlet.
 func TestOutlet_doesNotReachAMetadataServiceByARedirect(t *testing.T) {

@@ -39,8 +39,30 @@ type Redactor struct {
 	pieces map[string]bool
 }
 
-// Add hides a text that a target is given, such as a variable of a process.
-func (r *Redactor) Add(secret string) { r.add(secret, false) }
+// Add hides a text that a target is given, such as a variable of a process,
+// unless it is a commonplace.
+func (r *Redactor) Add(secret string) {
+	if !isCommonplace(secret) {
+		r.add(secret, false)
+	}
+}
+
+// isCommonplace reports whether a text is one of the settings that variables
+// hold beside secrets, and whose removal would only garble what is shown.
+func isCommonplace(text string) bool {
+	if len(text) <= maxPort && strings.Trim(text, "0123456789") == "" {
+		return true
+	}
+	switch strings.ToLower(text) {
+	case "true", "false", "none", "null", "auto", "info", "warn", "warning", "error", "debug", "trace", "silent", "verbose",
+		"test", "prod", "production", "development", "staging", "local", "localhost", "default", "utf-8",
+		"http", "https", "stdio", "127.0.0.1", "0.0.0.0":
+		return true
+	}
+	return false
+}
+
+const maxPort = 5 // digits of the number of a port
 
 // AddCredential hides a text that proves who we are.
 func (r *Redactor) AddCredential(secret string) { r.add(secret, true) }

@@ -69,9 +69,10 @@ func TestRedactor_leavesEverythingElseAlone(t *testing.T) {
 	var hide mcpwire.Redactor
 	hide.AddCredential(canarySecret)
 	hide.Add("http://127.0.0.1:8080/private")
-	hide.Add("1")
-	hide.Add("")
-	for _, text := range []string{"", "status 401", "connection refused by 127.0.0.1:8080", "Kx7", "1 tool", "..."} {
+	for _, commonplace := range []string{"", "1", "8080", "true", "Production", "info", "127.0.0.1"} {
+		hide.Add(commonplace)
+	}
+	for _, text := range []string{"", "status 401", "connection refused by 127.0.0.1:8080", "Kx7", "1 tool", "...", "info: production"} {
 		if got := hide.Clean(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
