@@ -92,13 +92,20 @@ const waitCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name"
 // hold makes the call and returns when the child works on it.
 func (f *fronted) hold(ctx context.Context, t *testing.T, session string) (over chan answer) {
 	t.Helper()
-	before := f.underWay()
+	before := f.seen(t).Waiting
+	over = f.wait(ctx, t, session)
+	eventually(t, "the child works on the call", func() bool { return f.seen(t).Waiting == before+1 })
+	return over
+}
+
+// wait makes the call.
+func (f *fronted) wait(ctx context.Context, t *testing.T, session string) (over chan answer) {
+	t.Helper()
 	over = make(chan answer, 1)
 	go func() {
 		got, _ := f.post(ctx, t, waitCall, "Mcp-Session-Id", session)
 		over <- got
 	}()
-	eventually(t, "the child works on the call", func() bool { return f.underWay() == before+1 })
 	return over
 }
 
@@ -112,19 +119,27 @@ func (f *fronted) underWay() int {
 	return len(c.calls)
 }
 
-// reasons are those of the cancellations that the child was told of.
-func (f *fronted) reasons(t *testing.T) []string {
+// seen is what the child has seen.
+type seen struct {
+	Reasons []string `json:"reasons"` // of the cancellations that it was told of
+	Waiting int      `json:"waiting"` // calls that wait, or waited
+}
+
+func (f *fronted) seen(t *testing.T) seen {
 	t.Helper()
 	final := f.ask(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ended"}}`).final(t)
 	var said struct {
-		StructuredContent struct {
-			Reasons []string `json:"reasons"`
-		} `json:"structuredContent"`
+		StructuredContent seen `json:"structuredContent"`
 	}
 	if err := json.Unmarshal(final.Result, &said); err != nil {
 		t.Fatal(err)
 	}
-	return said.StructuredContent.Reasons
+	return said.StructuredContent
+}
+
+func (f *fronted) reasons(t *testing.T) []string {
+	t.Helper()
+	return f.seen(t).Reasons
 }
 
 func TestFront_tellsTheChildWhenItsClientLeaves(t *testing.T) {
@@ -186,8 +201,9 @@ func TestFront_hasCallsWaitWhenTheChildHasEnough(t *testing.T) {
 	defer leave()
 	var held []chan answer
 	for range maxUnderWay {
-		held = append(held, f.hold(ctx, t, ""))
+		held = append(held, f.wait(ctx, t, ""))
 	}
+	eventually(t, "the child has enough", func() bool { return f.underWay() == maxUnderWay })
 	waiting, impatient := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {

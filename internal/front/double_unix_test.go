@@ -37,6 +37,7 @@ type double struct {
 	out     sync.Mutex
 	mu      sync.Mutex
 	ended   []string               // the reasons of cancellations
+	waiting int                    // calls of the tool wait that have begun
 	running map[string]chan string // calls under way, by id
 	asked   map[string]chan string // own requests, by id
 }
@@ -179,6 +180,9 @@ func (d *double) call(message doubleMessage, cancelled <-chan string) string {
 		}
 		return `{"content":[],"structuredContent":` + string(message.Params.Arguments) + `}`
 	case "wait":
+		d.mu.Lock()
+		d.waiting++
+		d.mu.Unlock()
 		d.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, token)
 		<-cancelled
 		return `{"content":[{"type":"text","text":"too late"}]}`
@@ -191,7 +195,7 @@ func (d *double) call(message doubleMessage, cancelled <-chan string) string {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		reasons, _ := json.Marshal(d.ended)
-		return `{"content":[],"structuredContent":{"reasons":` + string(reasons) + `}}`
+		return fmt.Sprintf(`{"content":[],"structuredContent":{"reasons":%s,"waiting":%d}}`, reasons, d.waiting)
 	case "ask":
 		return `{"content":[],"structuredContent":{"ping":` + d.ask("ping") + `,"sampling":` + d.ask("sampling/createMessage") + `}}`
 	case "large":
