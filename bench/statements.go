@@ -19,7 +19,6 @@ WHERE id = $1 AND status = $4 AND (claimed_by IS NULL OR claimed_by <> $6)`
 
 	lockClause = ` FOR UPDATE`
 
-	//nolint:dupword // created_at and updated_at are one moment
 	createTask = `WITH stated AS (
 	INSERT INTO criteria (task_id, number, text)
 	SELECT $1, number, text FROM unnest(CAST($10 AS TEXT[])) WITH ORDINALITY AS given (text, number)
