@@ -227,13 +227,10 @@ func (e *sqliteEngine) write(ctx context.Context, do func(context.Context, sessi
 }
 
 // transact runs do in an immediate transaction. Once that has begun, it is
-// carried through whatever happens to ctx: so an error means that nothing
+// carried through whatever happens to caller: so an error means that nothing
 // changed, and a call that ends early never leaves its outcome open.
-func (e *sqliteEngine) transact(ctx context.Context, do func(context.Context, session) error) error {
-	if _, err := e.writer.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx)
+func (e *sqliteEngine) transact(caller context.Context, do func(context.Context, session) error) error {
+	ctx := context.WithoutCancel(caller)
 	committed := false
 	defer func() {
 		if !committed {
@@ -242,6 +239,11 @@ func (e *sqliteEngine) transact(ctx context.Context, do func(context.Context, se
 			_, _ = e.writer.ExecContext(ctx, "ROLLBACK")
 		}
 	}()
+	// The driver may report as cancelled a BEGIN that SQLite has carried out, so
+	// that it too is rolled back.
+	if _, err := e.writer.ExecContext(caller, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
 	if err := do(ctx, e.writer); err != nil {
 		if errors.Is(err, errNothingToKeep) {
 			return nil
