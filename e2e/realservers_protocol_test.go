@@ -21,14 +21,26 @@ func TestProbe_ofRealServersByTheirToolsAlone(t *testing.T) {
 		realServer
 		transport string
 	}{
-		{realServer{"everything, stdio", npm("@modelcontextprotocol/server-everything/dist/index.js", "--call", "echo", "--arguments", `{"message":"hi"}`, "--expect", "matches=hi", "--force"),
-			"healthz yes, test yes, listTools yes (13 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 0"}, "stdio"},
-		{realServer{"everything, a sum", npm("@modelcontextprotocol/server-everything/dist/index.js", "--call", "get-sum", "--arguments", `{"a":2,"b":3}`, "--expect", "matches=is 6", "--force"),
-			"healthz yes, test no (canary_failed), listTools yes (13 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 1"}, "stdio"},
-		{realServer{"memory, stdio", npm("@modelcontextprotocol/server-memory/dist/index.js", "--call", "read_graph", "--expect", "path=$.entities equals=[]"),
-			"healthz yes, test yes, listTools yes (9 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 0"}, "stdio"},
-		{realServer{"context7, stdio", npm("@upstash/context7-mcp/dist/index.js"),
-			"healthz yes, test no (not_configured), listTools yes (2 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 1"}, "stdio"},
+		{realServer{
+			"everything, stdio",
+			npm("@modelcontextprotocol/server-everything/dist/index.js", "--call", "echo", "--arguments", `{"message":"hi"}`, "--expect", "matches=hi", "--force"),
+			"healthz yes, test yes, listTools yes (13 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 0",
+		}, "stdio"},
+		{realServer{
+			"everything, a sum",
+			npm("@modelcontextprotocol/server-everything/dist/index.js", "--call", "get-sum", "--arguments", `{"a":2,"b":3}`, "--expect", "matches=is 6", "--force"),
+			"healthz yes, test no (canary_failed), listTools yes (13 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 1",
+		}, "stdio"},
+		{realServer{
+			"memory, stdio",
+			npm("@modelcontextprotocol/server-memory/dist/index.js", "--call", "read_graph", "--expect", "path=$.entities equals=[]"),
+			"healthz yes, test yes, listTools yes (9 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 0",
+		}, "stdio"},
+		{realServer{
+			"context7, stdio",
+			npm("@upstash/context7-mcp/dist/index.js"),
+			"healthz yes, test no (not_configured), listTools yes (2 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 1",
+		}, "stdio"},
 		{realServer{"countersign, stdio", startOurs, "healthz yes, test yes, listTools yes (5 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 0"}, "stdio"},
 		{realServer{"a program that ends", startProgramThatEnds, "healthz no (process_exit), test no (process_exit), listTools no (process_exit), exit 1"}, "stdio"},
 		{realServer{"everything, events", startEverythingEvents, "healthz yes, test yes, listTools yes (13 tools), legacy 2025-11-25, sessions 1 opened 1 closed, exit 0"}, "sse"},

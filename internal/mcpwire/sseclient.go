@@ -32,10 +32,12 @@ var errNoStream = errors.New("the address offers no event stream")
 func openStream(ctx context.Context, talk *conversation, client *http.Client, at *url.URL) (*eventStream, error) {
 	s := &eventStream{conversation: talk, http: client}
 	if err := s.open(ctx, at); err != nil {
+		client.CloseIdleConnections()
 		return nil, err
 	}
 	if err := s.learnEndpoint(ctx, at); err != nil {
 		s.drop()
+		client.CloseIdleConnections()
 		return nil, err
 	}
 	talk.report.SessionsOpened++
