@@ -30,21 +30,46 @@ type Surroundings struct {
 	Getenv func(string) string
 }
 
-// commands is the whole command line. Each command is a struct in a file of its
-// own with a Run(ctx, *process) error method.
-type commands struct {
+// flags are those of every command.
+type flags struct {
 	JSON bool `help:"Print JSON on standard output instead of text." name:"json"`
+}
 
-	MCP         mcpCommand         `cmd:"" help:"Serve the task gate to one MCP client over stdio." name:"mcp"`
-	Task        taskCommand        `cmd:"" help:"Create tasks, claim them done, give verdicts, show and list them."`
-	Serve       serveCommand       `cmd:"" help:"Serve the task gate over HTTP, on this machine."`
-	Probe       probeCommand       `cmd:"" help:"Run the three gates of an MCP server once, now."`
-	Front       frontCommand       `cmd:"" help:"Put the gates in front of an MCP server that speaks over stdio."`
-	Healthcheck healthcheckCommand `cmd:"" help:"Ask whether a server is alive (gate healthz), for containers."`
-	Config      configCommand      `cmd:"" help:"Check the configuration file."`
-	Demo        demoCommand        `cmd:"" help:"Tell the story of both halves on real processes, in a few seconds."`
-	DemoScanner demoScannerCommand `cmd:"" hidden:"" help:"The MCP server that the demo probes."`
-	Version     versionCommand     `cmd:"" help:"Print version, commit and protocol versions."`
+// command is one command of the command line. Its grammar is a struct in a file
+// of its own with a Run(ctx, *process) error method, or with commands below it.
+type command struct {
+	name    string
+	help    string
+	grammar any
+	tags    []string
+}
+
+// commands is the whole command line.
+func commands() []command {
+	return []command{
+		{name: "mcp", help: "Serve the task gate to one MCP client over stdio.", grammar: &mcpCommand{}},
+		{name: "task", help: "Create tasks, claim them done, give verdicts, show and list them.", grammar: &taskCommand{}},
+		{name: "serve", help: "Serve the task gate over HTTP, on this machine.", grammar: &serveCommand{}},
+		{name: "probe", help: "Run the three gates of an MCP server once, now.", grammar: &probeCommand{}},
+		{name: "front", help: "Put the gates in front of an MCP server that speaks over stdio.", grammar: &frontCommand{}},
+		{name: "healthcheck", help: "Ask whether a server is alive (gate healthz), for containers.", grammar: &healthcheckCommand{}},
+		{name: "config", help: "Check the configuration file.", grammar: &configCommand{}},
+		{name: "demo", help: "Tell the story of both halves on real processes, in a few seconds.", grammar: &demoCommand{}},
+		{name: "demo-scanner", help: "The MCP server that the demo probes.", grammar: &demoScannerCommand{}, tags: []string{`hidden:""`}},
+		{name: "version", help: "Print version, commit and protocol versions.", grammar: &versionCommand{}},
+	}
+}
+
+// named returns the commands that args may mean: the one that they begin with,
+// so that starting one costs nothing for the grammar of the others, or all.
+func named(args []string) []command {
+	all := commands()
+	for i := range all {
+		if len(args) > 0 && args[0] == all[i].name {
+			return all[i : i+1]
+		}
+	}
+	return all
 }
 
 // process is what Run gets: the surroundings and the flags of all commands.
@@ -60,17 +85,17 @@ var errNo = errors.New("the answer is no")
 
 // Main runs one command and returns the exit code.
 func Main(ctx context.Context, args []string, around Surroundings) int {
-	var root commands
-	parser, err := newParser(&root, around)
+	var root flags
+	parser, err := newParser(&root, named(args), around)
 	if err != nil {
 		return report(around, false, err)
 	}
 	return run(ctx, parser, &root, args, around)
 }
 
-// newParser returns the parser of the whole command line.
-func newParser(root *commands, around Surroundings) (*kong.Kong, error) {
-	return kong.New(root,
+// newParser returns the parser of a command line with these commands.
+func newParser(root *flags, known []command, around Surroundings) (*kong.Kong, error) {
+	options := []kong.Option{
 		kong.Name("countersign"),
 		kong.Description("A claim counts only when something other than the claimant has checked it."),
 		kong.Writers(around.Out, around.Err),
@@ -78,13 +103,17 @@ func newParser(root *commands, around Surroundings) (*kong.Kong, error) {
 		kong.Vars{"listen": defaultListen, "front_listen": defaultFrontListen},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.WithHyphenPrefixedParameters(true),
-	)
+	}
+	for _, c := range known {
+		options = append(options, kong.DynamicCommand(c.name, c.help, "", c.grammar, c.tags...))
+	}
+	return kong.New(root, options...)
 }
 
 // exited carries kong's wish to end the process (after --help) out of Parse.
 type exited int
 
-func run(ctx context.Context, parser *kong.Kong, root *commands, args []string, around Surroundings) (code int) {
+func run(ctx context.Context, parser *kong.Kong, root *flags, args []string, around Surroundings) (code int) {
 	defer func() {
 		if left := recover(); left != nil {
 			wish, ok := left.(exited)

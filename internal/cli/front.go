@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/front"
 	"github.com/countersign-dev/countersign/internal/httpapi"
 	"github.com/countersign-dev/countersign/internal/mcpwire"
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 const (
@@ -48,12 +49,9 @@ func (*frontCommand) Help() string {
 		"SIGTERM or Ctrl-C ends both: calls in flight are finished first."
 }
 
-// frontName is the form of a name: that of the configuration file.
-var frontName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-
 // Run serves until ctx is done.
 func (c *frontCommand) Run(ctx context.Context, p *process) error {
-	if !frontName.MatchString(c.Name) {
+	if !registry.IsName(c.Name) {
 		return fault.New(fault.InvalidArgument, "--name %.80q is not a name", c.Name).
 			With(fault.Field, "--name").
 			WithHint("Use lower-case letters, digits, dots, dashes and underscores, at most 64.")

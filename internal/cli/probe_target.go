@@ -46,7 +46,7 @@ func (c *probeCommand) targets(p *process) ([]examined, probe.Settings, error) {
 	}
 	settings.Resolve = p.resolver().Resolve
 	loaded := &config.Config{}
-	isName := c.MCPConfig == "" && p.afterDashes == nil && len(c.Target) == 1 && isComponentName(c.Target[0])
+	isName := c.MCPConfig == "" && p.afterDashes == nil && len(c.Target) == 1 && registry.IsName(c.Target[0])
 	if isName || c.File.Config != "" {
 		var err error
 		if loaded, err = c.File.load(p); err != nil {
@@ -68,12 +68,6 @@ func (c *probeCommand) targets(p *process) ([]examined, probe.Settings, error) {
 	return []examined{{MCPServer: server}}, settings, nil
 }
 
-// componentName is the form of a component's name in the configuration file.
-var componentName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-
-// isComponentName tells NAME from URL. An address without a scheme is no name.
-func isComponentName(target string) bool { return componentName.MatchString(target) }
-
 // one reads URL, NAME or -- COMMAND ARG...
 func (c *probeCommand) one(p *process, loaded *config.Config) (probe.MCPServer, error) {
 	ofAddress := c.Profile != "" || c.MCPURL != ""
@@ -81,12 +75,12 @@ func (c *probeCommand) one(p *process, loaded *config.Config) (probe.MCPServer, 
 	case len(p.afterDashes) > 0 && len(c.Target) > len(p.afterDashes), len(p.afterDashes) == 0 && len(c.Target) != 1:
 		return probe.MCPServer{}, fault.New(fault.InvalidArgument, "name one thing to probe").
 			WithHint("Give URL, or NAME, or -- COMMAND ARG..., or --mcp-config FILE.")
-	case ofAddress && (len(p.afterDashes) > 0 || isComponentName(c.Target[0])):
+	case ofAddress && (len(p.afterDashes) > 0 || registry.IsName(c.Target[0])):
 		return probe.MCPServer{}, fault.New(fault.InvalidArgument, "--profile and --mcp-url are about an address").
 			WithHint("Leave them out: a command is probed in the profile protocol, and a component as the configuration file says.")
 	case len(p.afterDashes) > 0:
 		return probe.StartedServer(p.afterDashes), nil
-	case isComponentName(c.Target[0]):
+	case registry.IsName(c.Target[0]):
 		return namedServer(loaded, c.Target[0])
 	}
 	switch registry.Profile(c.Profile) {

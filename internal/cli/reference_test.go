@@ -48,7 +48,7 @@ func TestReference_isMadeFromTheProgram(t *testing.T) {
 
 func writeCommands(t *testing.T, page *strings.Builder) {
 	t.Helper()
-	parser, err := newParser(&commands{}, Surroundings{Out: io.Discard, Err: io.Discard})
+	parser, err := newParser(&flags{}, commands(), Surroundings{Out: io.Discard, Err: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

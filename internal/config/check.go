@@ -79,12 +79,9 @@ func inOrder[V any](c *checker, p path, table map[string]V) []string {
 	})
 }
 
-// name is how components and what the front tests are called: the same form as
-// the ids of agents.
-var name = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-
+// named refuses what is no name of a component or of what the front tests.
 func (c *checker) named(p path, text string) {
-	if !name.MatchString(text) {
+	if !registry.IsName(text) {
 		c.complainOfKey(p, "this is not a name",
 			"A name begins with a letter or a digit, goes on with letters, digits, dots, dashes and underscores, is in lower case and has at most 64 characters.")
 	}

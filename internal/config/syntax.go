@@ -135,7 +135,7 @@ func (d *decoder) addSyntax(err error) {
 }
 
 // keyBefore is a key in the form that the keys of the file have.
-var keyBefore = regexp.MustCompile(`^[ \t-]*([a-z][a-z0-9_.-]{0,63}):( .*)?$`)
+var keyBefore = regexp.MustCompile(`^[ \t-]*([a-z][a-z0-9_.-]*):( .*)?$`)
 
 // keyOnly masks what stands on a line that could not be read as YAML, but for
 // the key, and for a value whose key tells that no secret stands there.

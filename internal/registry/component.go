@@ -3,6 +3,7 @@ package registry
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,17 @@ const MCPServer Kind = "mcp_server"
 // Protocol is the profile of a server that offers nothing but MCP: g1 asks
 // whether it is alive, and g2 is its canary.
 const Protocol Profile = "protocol"
+
+// MaxName is how many characters the name of a component has at most.
+const MaxName = 64
+
+// IsName reports whether a text has the form of a component's name, which is
+// that of an agent's id: ^[a-z0-9][a-z0-9._-]{0,63}$.
+func IsName(text string) bool {
+	const first, further = "abcdefghijklmnopqrstuvwxyz0123456789", "._-"
+	return text != "" && len(text) <= MaxName &&
+		strings.Contains(first, text[:1]) && strings.Trim(text, first+further) == ""
+}
 
 // Component is a registered thing that a run depends on. Exactly one of URL and
 // Command is set. Its name and, in a component that a client's file declares,

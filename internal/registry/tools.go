@@ -36,7 +36,7 @@ func (t Tool) NeedsArguments() bool {
 }
 
 // plainName is a name that can stand on a command line and in YAML as it is.
-var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]{0,127}$`)
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 
 // secretName is a name of a tool that may answer with secrets.
 var secretName = regexp.MustCompile(`(?i)(env|secret|token|key|passw|credential|auth)`)
