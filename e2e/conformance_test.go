@@ -133,8 +133,10 @@ func failures(t *testing.T, results string, unscored []string) map[string][]stri
 
 // check is one check of a scenario.
 type check struct {
-	ID     string `json:"id"`
-	Status string `json:"status"`
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	Status       string `json:"status"`
+	ErrorMessage string `json:"errorMessage"`
 }
 
 func readChecks(t *testing.T, file string) []check {

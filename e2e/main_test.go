@@ -31,6 +31,13 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(envDriver) != "" {
+		if err := drive(os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if os.Getenv(envBinary) == "" {
 		outer(m)
 		return
