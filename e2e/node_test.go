@@ -45,13 +45,19 @@ func absolute(t *testing.T, file string) string {
 	return full
 }
 
-// startNode starts a server written for Node. Where the tests share the
-// machine's loopback, the server is held to it.
-func startNode(t *testing.T, env []string, argv ...string) {
+// nodeCommand is the command of a program written for Node. Where the tests share
+// the machine's loopback, it is held to it.
+func nodeCommand(t *testing.T, argv ...string) []string {
 	t.Helper()
 	command := []string{node(t)}
 	if os.Getenv(envIsolation) == loopback {
 		command = append(command, "--require", driver(t, "loopback.cjs"))
 	}
-	start(t, t.TempDir(), environment(t, env...), append(command, argv...)...)
+	return append(command, argv...)
+}
+
+// startNode starts a server written for Node.
+func startNode(t *testing.T, env []string, argv ...string) {
+	t.Helper()
+	start(t, t.TempDir(), environment(t, env...), nodeCommand(t, argv...)...)
 }

@@ -3,210 +3,175 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
+	"maps"
+	"os"
 	"path/filepath"
-	"strconv"
-	"sync/atomic"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
-	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/countersign-dev/countersign/gates"
 )
 
-// realServer is a server of somebody else, and what a probe must say of it.
+// realServer is a server of somebody else. What a probe must say of it stands
+// under its name in the golden table.
 type realServer struct {
 	name string
-	// start starts the server and returns the URL to probe, and flags for it.
+	// start starts what must run beforehand, and returns what probe is given.
 	start func(t *testing.T) []string
-	want  string
+	env   []string
 }
 
-// realServers are pinned by version in node/package.json. None of the npm
-// servers offers the three gates, so the verdict is no; the cause of each gate
-// is what must be right.
-func realServers() []realServer {
-	const absent = "healthz no (status), test no (status), "
-	return []realServer{
-		{"server-everything", startEverything, absent + "listTools yes (13 tools), legacy 2025-11-25, sessions 1 opened 1 closed, exit 1"},
-		{"context7", startContext7, absent + "listTools yes (2 tools), modern 2026-07-28, sessions 0 opened 0 closed, exit 1"},
-		{"mcp-proxy around server-memory", startMCPProxy, absent + "listTools yes (9 tools), modern 2026-07-28, sessions 0 opened 0 closed, exit 1"},
-		{"supergateway, stateless", startSupergateway(), "healthz yes, test no (not_json), listTools yes (9 tools), legacy 2025-11-25, sessions 0 opened 0 closed, exit 1"},
-		{"supergateway, stateful", startSupergateway("--stateful"), "healthz yes, test no (not_json), listTools yes (9 tools), legacy 2025-11-25, sessions 1 opened 1 closed, exit 1"},
-		{"supergateway around a program that ends", startBrokenSupergateway, "healthz yes, test no (not_json), listTools no (handshake), exit 1"},
-		{"go-sdk, stateless", startGoSDK(true), "healthz yes, test yes, listTools yes (1 tools), modern 2026-07-28, sessions 0 opened 0 closed, exit 0"},
-		{"go-sdk, stateful", startGoSDK(false), "healthz yes, test yes, listTools yes (1 tools), legacy 2025-11-25, sessions 1 opened 1 closed, exit 0"},
-		{"nothing at all", startNothing, "healthz no (refused), test no (refused), listTools no (refused), exit 1"},
-	}
-}
+const goldenServers = "testdata/realservers.golden.md"
 
+// TestProbe_ofRealServers probes servers that are pinned by version in
+// node/package.json, each by itself, and then many of them at once as a client has
+// them in its file. No process is left of any.
 func TestProbe_ofRealServers(t *testing.T) {
 	t.Parallel()
-	for _, server := range realServers() {
+	table := readServerTable(t)
+	t.Cleanup(func() { table.write(t) })
+	for _, server := range slices.Concat(serversWithGates(), serversOverHTTP(), npmServers(), nativeServers()) {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
-			flags := server.start(t)
-			probed := run(t, t.TempDir(), environment(t), append([]string{binary(), "probe", "--json"}, flags...)...)
-			if got := verdict(t, probed); got != server.want {
-				t.Errorf("probe %v\n got: %s\nwant: %s\n%s%s", flags, got, server.want, probed.stdout, probed.stderr)
-			}
+			asked := server.start(t)
+			env := environment(t, append(memoryFile(t), server.env...)...)
+			probed := run(t, t.TempDir(), env, append([]string{binary(), "probe", "--json", "--timeout", "60s"}, asked...)...)
+			table.compare(t, server.name, decodeProbe(t, probed.stdout).row(probed.code), probed.stdout+probed.stderr)
+			nothingLeft(t, env)
 		})
 	}
+	t.Run("all at once", func(t *testing.T) {
+		t.Parallel()
+		probeAtOnce(t, table)
+	})
 }
 
-// gate is one gate of a probe result.
-type gate struct {
-	OK        bool   `json:"ok"`
-	Cause     string `json:"cause"`
-	ToolCount int    `json:"toolCount"`
-}
-
-func (g gate) String() string {
-	switch {
-	case !g.OK:
-		return fmt.Sprintf("no (%s)", g.Cause)
-	case g.ToolCount > 0:
-		return fmt.Sprintf("yes (%d tools)", g.ToolCount)
-	}
-	return "yes"
-}
-
-// verdict is a probe result in one line, without what changes from run to run.
-func verdict(t *testing.T, probed outcome) string {
+// probeAtOnce writes the file of a client that has all servers that are commands,
+// and some that run already, and probes them with one command.
+func probeAtOnce(t *testing.T, table *serverTable) {
 	t.Helper()
-	var result struct {
-		Healthz         gate   `json:"healthz"`
-		Test            gate   `json:"test"`
-		ListTools       gate   `json:"listTools"`
-		Passed          bool   `json:"passed"`
-		Era             string `json:"era"`
-		ProtocolVersion string `json:"protocolVersion"`
-		Opened          int    `json:"sessionsOpened"`
-		Closed          int    `json:"sessionsClosed"`
+	type entry struct {
+		Command string            `json:"command,omitempty"`
+		Args    []string          `json:"args,omitempty"`
+		Env     map[string]string `json:"env,omitempty"`
+		URL     string            `json:"url,omitempty"`
 	}
-	if err := json.Unmarshal([]byte(probed.stdout), &result); err != nil {
-		t.Fatalf("probe --json did not print one result: %v\n%s%s", err, probed.stdout, probed.stderr)
+	entries := map[string]entry{}
+	for _, server := range slices.Concat(npmServers(), nativeServers()) {
+		_, command, _ := cutAt(server.start(t), "--")
+		one := entry{Command: command[0], Args: command[1:], Env: map[string]string{}}
+		for _, variable := range server.env {
+			name, value, _ := strings.Cut(variable, "=")
+			one.Env[name] = value
+		}
+		entries[server.name] = one
 	}
-	if result.Passed != (probed.code == 0) {
-		t.Errorf("passed is %v and the exit code %d", result.Passed, probed.code)
+	everything, figma := startEverything(t)[0]+"/mcp", startFigma(t)
+	entries["server-everything that runs"] = entry{URL: everything}
+	entries["figma that runs"] = entry{URL: figma[2]}
+	text, err := json.Marshal(map[string]any{"mcpServers": entries})
+	if err != nil {
+		t.Fatal(err)
 	}
-	line := fmt.Sprintf("healthz %v, test %v, listTools %v", result.Healthz, result.Test, result.ListTools)
-	if result.ListTools.OK {
-		line += fmt.Sprintf(", %s %s, sessions %d opened %d closed", result.Era, result.ProtocolVersion, result.Opened, result.Closed)
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	writeFile(t, file, string(text))
+	env := environment(t, memoryFile(t)...)
+	probed := run(t, t.TempDir(), env, binary(), "probe", "--json", "--timeout", "60s", "--mcp-config", file)
+	var results []json.RawMessage
+	if err := json.Unmarshal([]byte(probed.stdout), &results); err != nil || len(results) != len(entries) || probed.code != 1 {
+		t.Fatalf("got %d results and exit code %d (%v), want %d and 1\n%s%s", len(results), probed.code, err, len(entries), probed.stdout, probed.stderr)
 	}
-	return fmt.Sprintf("%s, exit %d", line, probed.code)
-}
-
-func startEverything(t *testing.T) []string {
-	port := freePort(t)
-	startNode(t, []string{"PORT=" + port}, nodePackage(t, "@modelcontextprotocol/server-everything/dist/index.js"), "streamableHttp")
-	return []string{awaitPort(t, port)}
-}
-
-func startContext7(t *testing.T) []string {
-	port := freePort(t)
-	startNode(t, nil, nodePackage(t, "@upstash/context7-mcp/dist/index.js"), "--transport", "http", "--port", port)
-	return []string{awaitPort(t, port)}
-}
-
-func startMCPProxy(t *testing.T) []string {
-	port := freePort(t)
-	startNode(t, memoryFile(t), nodePackage(t, "mcp-proxy/dist/bin/mcp-proxy.mjs"), "--host", "127.0.0.1", "--port", port,
-		"--", node(t), nodePackage(t, "@modelcontextprotocol/server-memory/dist/index.js"))
-	return []string{awaitPort(t, port)}
-}
-
-// startSupergateway gives it the health endpoint that says "ok" whatever the
-// child does, at both places where a gate looks.
-func startSupergateway(flags ...string) func(t *testing.T) []string {
-	return func(t *testing.T) []string {
-		return supergateway(t, node(t)+" "+nodePackage(t, "@modelcontextprotocol/server-memory/dist/index.js"), flags...)
+	for _, raw := range results {
+		one := decodeProbe(t, string(raw))
+		table.compare(t, "at once: "+one.Target, one.row(1), string(raw))
 	}
+	nothingLeft(t, env)
 }
 
-func startBrokenSupergateway(t *testing.T) []string {
-	return append(supergateway(t, "false"), "--timeout", "5s")
-}
-
-func supergateway(t *testing.T, child string, flags ...string) []string {
-	port := freePort(t)
-	argv := []string{
-		nodePackage(t, "supergateway/dist/index.js"), "--stdio", child, "--outputTransport", "streamableHttp",
-		"--port", port, "--healthEndpoint", "/healthz", "--healthEndpoint", "/test",
+func cutAt(all []string, mark string) (before, after []string, found bool) {
+	at := slices.Index(all, mark)
+	if at < 0 {
+		return all, nil, false
 	}
-	startNode(t, memoryFile(t), append(argv, flags...)...)
-	return []string{awaitPort(t, port)}
+	return all[:at], all[at+1:], true
 }
 
-func startGoSDK(stateless bool) func(t *testing.T) []string {
-	return func(t *testing.T) []string {
-		server := mcp.NewServer(&mcp.Implementation{Name: "tiny", Version: "1.0.0"}, nil)
-		mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Says what it is told."},
-			func(_ context.Context, _ *mcp.CallToolRequest, in struct{ Text string }) (*mcp.CallToolResult, any, error) {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
-			})
-		mux := http.NewServeMux()
-		mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-			&mcp.StreamableHTTPOptions{Stateless: stateless}))
-		gates.Mount(mux, gates.Options{Service: "tiny", Version: "1.0.0", Dependencies: []gates.Dependency{
-			gates.Required("arithmetic", gates.Func(func(context.Context) error { return nil })),
-		}})
-		listening := httptest.NewServer(mux)
-		t.Cleanup(listening.Close)
-		return []string{listening.URL}
-	}
-}
-
-func startNothing(t *testing.T) []string { return []string{"http://127.0.0.1:" + freePort(t)} }
-
-func memoryFile(t *testing.T) []string {
-	return []string{"MEMORY_FILE_PATH=" + filepath.Join(t.TempDir(), "memory.jsonl")}
-}
-
-// nextPort counts up from below the ports that the kernel gives to connections,
-// so that no two servers of this test are given the same one.
-var nextPort atomic.Int32
-
-// freePort finds a port that nothing listens on.
-func freePort(t *testing.T) string {
+// nothingLeft looks for processes with the home of this environment, which all
+// that a probe starts inherits, however it leaves its group.
+func nothingLeft(t *testing.T, env []string) {
 	t.Helper()
-	const first, last = 21000, 29000
-	for {
-		port := first + int(nextPort.Add(1))
-		if port > last {
-			t.Fatalf("no port between %d and %d is free", first, last)
-		}
-		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-		if err != nil {
-			continue // somebody else's
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return strconv.Itoa(port)
+	if left := processesIn(t, env[0]); len(left) != 0 {
+		t.Errorf("left running: %v", left)
 	}
 }
 
-// awaitPort waits until something listens on the port, and returns its URL.
-func awaitPort(t *testing.T, port string) string {
+func processesIn(t *testing.T, variable string) []string {
 	t.Helper()
-	address := "127.0.0.1:" + port
-	deadline := time.Now().Add(startTimeout)
-	for {
-		connection, err := net.DialTimeout("tcp", address, time.Second)
-		if err == nil {
-			connection.Close()
-			return "http://" + address
+	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range environments {
+		variables, err := os.ReadFile(file)
+		if err != nil || !slices.Contains(strings.Split(string(variables), "\x00"), variable) {
+			continue // gone, or somebody else's
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("nothing listens on %s after %v: %v", address, startTimeout, err)
-		}
-		<-time.After(20 * time.Millisecond)
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+	}
+	return found
+}
+
+// serverTable is the golden table: one row for each server, by its name.
+type serverTable struct {
+	mu   sync.Mutex
+	want map[string]string
+	got  map[string]string
+}
+
+const serverTableHead = "Verdicts of `countersign probe` on real servers, written by the tests of e2e. Left out, since what they install is too large: " +
+	"mongodb-mcp-server 3.0.4 (411 MB) and firecrawl-mcp 3.22.2 (96 MB).\n\n" +
+	"| server | healthz | test | listTools | spoken | sessions opened, closed | exit |\n|---|---|---|---|---|---|---|\n"
+
+func readServerTable(t *testing.T) *serverTable {
+	t.Helper()
+	content, err := os.ReadFile(goldenServers)
+	if err != nil && !*update {
+		t.Fatalf("%v; -update writes it", err)
+	}
+	table := &serverTable{want: map[string]string{}, got: map[string]string{}}
+	for line := range strings.Lines(strings.TrimPrefix(string(content), serverTableHead)) {
+		name, row, _ := strings.Cut(strings.Trim(line, "| \n"), " | ")
+		table.want[name] = row
+	}
+	return table
+}
+
+func (s *serverTable) compare(t *testing.T, name, row, said string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got[name] = row
+	if !*update && s.want[name] != row {
+		t.Errorf("%s\n got: %s\nwant: %s\n%s", name, row, s.want[name], said)
+	}
+}
+
+// write keeps the rows of servers that were not probed here.
+func (s *serverTable) write(t *testing.T) {
+	t.Helper()
+	if !*update {
+		return
+	}
+	maps.Copy(s.want, s.got)
+	text := serverTableHead
+	for _, name := range slices.Sorted(maps.Keys(s.want)) {
+		text += fmt.Sprintf("| %s | %s |\n", name, s.want[name])
+	}
+	if err := os.WriteFile(goldenServers, []byte(text), 0o600); err != nil {
+		t.Error(err)
 	}
 }
