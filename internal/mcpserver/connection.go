@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,8 +21,12 @@ import (
 // further line is read until one of them is answered.
 const maxUnderWay = 64
 
-// drainLimit is how long the calls under way may take when a connection ends.
+// drainLimit is how long a connection that ends waits for the calls under way and
+// for its client to read their answers.
 const drainLimit = callLimit + 5*time.Second
+
+// errUnread says that a connection ended and its client did not read.
+var errUnread = errors.New("the client does not read")
 
 // connection is the SDK's view of a stdio client. It stands between the lines
 // and the SDK: what the SDK would not survive, lose or answer wrongly is
@@ -31,15 +36,18 @@ type connection struct {
 	stop  <-chan struct{}
 	queue []jsonrpc.Message // of the last line; touched by Read only
 
-	slots  chan struct{} // one for each call under way
-	closed chan struct{}
-	close  func()
+	slots   chan struct{} // one for each call under way
+	closed  chan struct{}
+	close   func()
+	drains  time.Duration // drainLimit
+	unread  chan struct{} // closed when nobody waits any more for the client to read
+	abandon func()        // closes unread
 
 	pending struct {
 		sync.Mutex
 		calls map[jsonrpc.ID]*batch // nil for a call of its own
 	}
-	writing sync.Mutex
+	writing chan struct{} // holds one token while a line is written
 	out     io.Writer
 }
 
@@ -49,13 +57,16 @@ type batch struct {
 	answers [][]byte
 }
 
-func newConnection(lines <-chan line, stop <-chan struct{}, out io.Writer) *connection {
+func newConnection(lines <-chan line, stop <-chan struct{}, out io.Writer, drains time.Duration) *connection {
 	c := &connection{
-		lines: lines, stop: stop, out: out,
-		slots:  make(chan struct{}, maxUnderWay),
-		closed: make(chan struct{}),
+		lines: lines, stop: stop, out: out, drains: drains,
+		slots:   make(chan struct{}, maxUnderWay),
+		closed:  make(chan struct{}),
+		unread:  make(chan struct{}),
+		writing: make(chan struct{}, 1),
 	}
 	c.close = sync.OnceFunc(func() { close(c.closed) })
+	c.abandon = sync.OnceFunc(func() { close(c.unread) })
 	c.pending.calls = map[jsonrpc.ID]*batch{}
 	return c
 }
@@ -108,14 +119,19 @@ func (c *connection) admit(message jsonrpc.Message) (jsonrpc.Message, error) {
 	select {
 	case c.slots <- struct{}{}:
 		return message, nil
+	case <-c.stop:
+		c.drain()
+		return nil, io.EOF
 	case <-c.closed:
 		return nil, io.EOF
 	}
 }
 
-// drain waits until nothing is under way, which is when every slot is free.
+// drain waits until nothing is under way, which is when every slot is free. It is
+// the last thing that Read does.
 func (c *connection) drain() {
-	patience := time.NewTimer(drainLimit)
+	defer c.abandon()
+	patience := time.NewTimer(c.drains)
 	defer patience.Stop()
 	for range maxUnderWay {
 		select {
@@ -125,6 +141,23 @@ func (c *connection) drain() {
 		case <-c.closed:
 			return
 		}
+	}
+}
+
+// outlast sees to it that a connection which is to stop ends although its client
+// does not read, also while Read waits for that.
+func (c *connection) outlast(left <-chan struct{}) {
+	select {
+	case <-c.stop:
+	case <-left:
+		return
+	}
+	patience := time.NewTimer(c.drains)
+	defer patience.Stop()
+	select {
+	case <-patience.C:
+		c.abandon()
+	case <-left:
 	}
 }
 
@@ -228,14 +261,30 @@ func (c *connection) settle(id jsonrpc.ID, data []byte) []byte {
 	return joined(group.answers)
 }
 
-// send writes one line.
+// send writes one line. A client that does not read makes it wait, until the
+// connection ends and has waited long enough: a write cannot be broken off, so
+// its goroutine is then left to end with the process.
 func (c *connection) send(data []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if _, err := c.out.Write(append(slices.Clip(data), '\n')); err != nil {
-		return fmt.Errorf("write a message to the client: %w", err)
+	select {
+	case c.writing <- struct{}{}:
+	case <-c.unread:
+		return errUnread
 	}
-	return nil
+	written := make(chan error, 1)
+	go func() {
+		_, err := c.out.Write(append(slices.Clip(data), '\n'))
+		<-c.writing
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		if err != nil {
+			return fmt.Errorf("write a message to the client: %w", err)
+		}
+		return nil
+	case <-c.unread:
+		return errUnread
+	}
 }
 
 // joined makes a batch of answers.

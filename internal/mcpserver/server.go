@@ -47,6 +47,7 @@ type Server struct {
 	version    string
 	caller     task.Caller
 	log        *slog.Logger
+	drains     time.Duration // drainLimit; tests shorten it
 }
 
 // New returns a server of these operations.
@@ -55,7 +56,7 @@ func New(operations task.Operations, options Options) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{operations: operations, version: options.Version, caller: options.Caller, log: log}
+	return &Server{operations: operations, version: options.Version, caller: options.Caller, log: log, drains: drainLimit}
 }
 
 // anonymous is the principal of every call over HTTP, where nobody is

@@ -21,10 +21,12 @@ const readBuffer = 64 << 10
 
 // ServeStdio serves one client: a JSON-RPC message a line in and out. It ends
 // with nil when in ends or ctx is done, after the calls under way have been
-// answered; nothing that a line holds ends it. Only JSON-RPC is written to out.
+// answered or the client has not read for too long; nothing that a line holds
+// ends it. Only JSON-RPC is written to out.
 //
-// A read of in that is blocked when ctx ends cannot be interrupted; its
-// goroutine ends with the next line, with in, or with the process.
+// A read of in that is blocked when ctx ends cannot be interrupted, nor can a
+// write to out; their goroutines end with the next line, with in and out, or with
+// the process.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	left := make(chan struct{})
 	defer close(left)
@@ -34,7 +36,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		defer close(lines)
 		failed <- readLines(in, lines, left)
 	}()
-	connection := newConnection(lines, ctx.Done(), out)
+	connection := newConnection(lines, ctx.Done(), out, s.drains)
+	go connection.outlast(left)
 	// The calls under way are to be answered after ctx is done, so they do not
 	// inherit its end; the connection bounds how long they may take.
 	session, err := s.endpoint(s.caller).Connect(context.WithoutCancel(ctx), connection, nil)
