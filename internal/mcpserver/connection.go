@@ -212,7 +212,7 @@ func (c *connection) decode(raw json.RawMessage, group *batch) (jsonrpc.Message,
 	defer c.pending.Unlock()
 	if _, taken := c.pending.calls[request.ID]; taken {
 		// With the id, this would be taken for the answer to the first call.
-		return nil, notRequest(nil, fmt.Sprintf("id %.80v is that of a call under way", request.ID.Raw()))
+		return nil, notRequest(nil, fmt.Sprintf("id %s is that of a call under way", shortened(fmt.Sprint(request.ID.Raw()))))
 	}
 	c.pending.calls[request.ID] = group
 	if group != nil {

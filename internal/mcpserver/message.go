@@ -114,11 +114,11 @@ func inspect(raw json.RawMessage, batch bool) *refused {
 	return nil
 }
 
-// validID reports whether an id is a string, or an integer that comes back as
-// it was sent.
+// validID reports whether an id is a string or an integer that comes back as it
+// was sent.
 func validID(raw json.RawMessage) bool {
 	if raw[0] == '"' {
-		return true
+		return !loneSurrogate(raw)
 	}
 	number, err := strconv.ParseFloat(string(raw), 64)
 	return kindOf(raw) == "a number" && err == nil && number == math.Trunc(number) && math.Abs(number) <= maxExactInteger
@@ -126,14 +126,16 @@ func validID(raw json.RawMessage) bool {
 
 // salvage reads id and method of a message that will not be served.
 func salvage(raw []byte) (id json.RawMessage, method string) {
-	var members struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	if !utf8.Valid(raw) || json.Unmarshal(raw, &members) != nil || len(members.ID) == 0 || !validID(members.ID) {
+	var members map[string]json.RawMessage // a struct would also take Id and ID
+	if !utf8.Valid(raw) || json.Unmarshal(raw, &members) != nil {
 		return nil, ""
 	}
-	return members.ID, members.Method
+	id = members["id"]
+	if len(id) == 0 || !validID(id) {
+		return nil, ""
+	}
+	_ = json.Unmarshal(members["method"], &method) // none when it is no string
+	return id, method
 }
 
 // maxMessage is how many bytes of an SDK's error message are sent: it quotes

@@ -120,7 +120,8 @@ func TestServeStdio_refusesAnIDThatIsUnderWay(t *testing.T) {
 	c.initialize()
 	c.send(callOf(7, "create_task", someTask))
 	<-begun
-	if got := c.ask(`{"jsonrpc":"2.0","id":7,"method":"ping"}`); !strings.Contains(got, "-32600") || !strings.Contains(got, `"id":null`) {
+	got := c.ask(`{"jsonrpc":"2.0","id":7,"method":"ping"}`)
+	if !strings.Contains(got, "-32600") || !strings.Contains(got, `"id":null`) || !strings.Contains(got, "id 7 is") {
 		t.Errorf("the second use: %s", got)
 	}
 	close(finish)
@@ -128,6 +129,20 @@ func TestServeStdio_refusesAnIDThatIsUnderWay(t *testing.T) {
 		t.Errorf("the first use: %s", got)
 	}
 	c.ask(`{"jsonrpc":"2.0","id":7,"method":"ping"}`)
+}
+
+// An id that could not come back as it was sent is refused, and only the member
+// called id, in lower case, is one.
+func TestServeStdio_answersUnderTheIDThatWasSent(t *testing.T) {
+	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
+	c.initialize()
+	if got := c.ask(`{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`); !strings.Contains(got, "-32600") || !strings.Contains(got, `"id":null`) {
+		t.Errorf("half of a surrogate pair: %s", got)
+	}
+	long := strings.Repeat("x", task.MaxRequest)
+	if got := c.ask(`{"jsonrpc":"2.0","id":1,"ID":2,"method":"tools/call","Method":"ping","params":"` + long + `"}`); !strings.Contains(got, `"id":1`) || !strings.Contains(got, "E_TOO_LARGE") {
+		t.Errorf("two spellings: %s", got)
+	}
 }
 
 func TestServeStdio_answersLinesThatAreTooLong(t *testing.T) {
