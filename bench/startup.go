@@ -21,9 +21,10 @@ const (
 	maxSamples     = 200
 )
 
-// startCause is what time stamps inside the process showed.
-const startCause = "of what it takes beyond the empty server, about a quarter goes to the packages that that one has not (SQLite, PostgreSQL, pages) " +
-	"before `main` begins, a third to the grammar of the command line, and the rest to five tools with their schemas and to the database, " +
+// startCause is what the traces of package initialisation and time stamps inside
+// the process showed.
+const startCause = "of what it takes beyond the empty server, about a fifth goes to the packages that that one has not (SQLite, PostgreSQL, pages, " +
+	"the configuration) before `main` begins, and the rest to five tools with their schemas and to the database, " +
 	"which opens beside the handshake and shares the processors with it."
 
 // startAndIdle measures the start, the idle memory and the size of the binary.
