@@ -102,15 +102,9 @@ func (r Record) sealedWith(content body) (Record, error) {
 	return r, nil
 }
 
-// VerifyBody checks that a stored transition says one thing only: its number
-// and statuses are those of its kind, its digest is that of its body, and its
-// body is canonical and agrees with every other column.
-func VerifyBody(t Transition) error {
-	_, err := readBody(t)
-	return err
-}
-
-// readBody does what VerifyBody does and returns the decoded body.
+// readBody checks that a stored transition says one thing only, and returns its
+// decoded body: its number and statuses are those of its kind, its digest is
+// that of its body, and its body is canonical and agrees with every other column.
 func readBody(t Transition) (body, error) {
 	content, err := decodeBody(t)
 	if err != nil {
