@@ -144,6 +144,43 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// paced bounds the time that a client may take to read each part of its answer, so
+// that one which does not read keeps no place and no memory. It is no limit of the
+// server, since that would also cut short an answer that is worked on for long.
+func (s *Server) paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &timedAnswer{ResponseWriter: w, limit: s.limits.answer}
+		answer.extend() // for the word to go on with a body
+		next.ServeHTTP(answer, r)
+		answer.extend() // for what the server itself still writes
+	})
+}
+
+// timedAnswer gives each write a deadline of its own.
+type timedAnswer struct {
+	http.ResponseWriter
+	limit time.Duration
+}
+
+func (a *timedAnswer) extend() {
+	// A connection that takes no deadline is not usable, which the write tells.
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.limit))
+}
+
+func (a *timedAnswer) Write(p []byte) (int, error) {
+	a.extend()
+	return a.ResponseWriter.Write(p)
+}
+
+// Flush sends what was written so far.
+func (a *timedAnswer) Flush() {
+	a.extend()
+	_ = http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Unwrap serves http.ResponseController.
+func (a *timedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
 // bounded lets at most limit requests in and refuses the others at once.
 func bounded(limit int, next http.Handler) http.Handler {
 	places := make(chan struct{}, limit)

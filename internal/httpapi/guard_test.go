@@ -199,3 +199,57 @@ func TestGuards_ofAPublicServerKnowItsNamesAndAnyAddress(t *testing.T) {
 		}
 	}
 }
+
+func TestGuards_endAnAnswerThatIsNotRead(t *testing.T) {
+	server := plain()
+	server.limits.answer = short
+	ended := make(chan struct{})
+	server.options.MCP = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer close(ended)
+		for {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	})
+	run := start(t, server)
+	if _, err := io.WriteString(dial(t, run), "POST /mcp HTTP/1.1\r\nHost: "+run.host+"\r\nContent-Length: 0\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("it is written on and on")
+	}
+}
+
+// The time of one answer is none of the next, nor of the word to go on with a body.
+func TestGuards_giveEachAnswerItsOwnTime(t *testing.T) {
+	server := plain()
+	server.limits.answer = short
+	server.options.Pages = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	run := start(t, server)
+	connection := dial(t, run)
+	answers := bufio.NewReader(connection)
+	for _, request := range []string{"GET / HTTP/1.1\r\nHost: " + run.host + "\r\n\r\n", "POST /mcp HTTP/1.1\r\nHost: " + run.host + "\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"} {
+		for range 2 {
+			<-time.After(2 * short)
+			if _, err := io.WriteString(connection, request); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.ReadResponse(answers, nil)
+			if err == nil && answer.StatusCode == http.StatusContinue {
+				_, _ = io.WriteString(connection, "{}")
+				answer, err = http.ReadResponse(answers, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, answer.Body)
+			_ = answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				t.Errorf("%.9s = %d", request, answer.StatusCode)
+			}
+		}
+	}
+}

@@ -51,7 +51,7 @@ func (s *Server) handler(place place) http.Handler {
 	})
 	guarded := s.hurried(s.lively(explained(mux)))
 	guarded = secured(addressed(place, guarded))
-	return s.logged(s.recovered(guarded))
+	return s.paced(s.logged(s.recovered(guarded)))
 }
 
 // lively answers the gate healthz itself while the server says that it is dead.

@@ -25,6 +25,7 @@ import (
 const (
 	headerTime     = 5 * time.Second  // for the headers of a request
 	bodyTime       = 15 * time.Second // for its body
+	answerTime     = 30 * time.Second // for a client to read what one write gave it
 	idleTime       = 2 * time.Minute  // between two requests
 	drainTime      = 10 * time.Second // for the requests in flight when the server ends
 	maxHeaderBytes = 32 << 10
@@ -51,11 +52,11 @@ type Server struct {
 }
 
 // limits can be shortened by tests.
-type limits struct{ header, body, drain time.Duration }
+type limits struct{ header, body, answer, drain time.Duration }
 
 // New returns a server that Run starts.
 func New(options Options) *Server {
-	return &Server{options: options, limits: limits{header: headerTime, body: bodyTime, drain: drainTime}}
+	return &Server{options: options, limits: limits{header: headerTime, body: bodyTime, answer: answerTime, drain: drainTime}}
 }
 
 // Run serves the connections of listener, a TCP listener on a loopback address
