@@ -115,19 +115,20 @@ func wellFormedBody(body []byte) *refused {
 	if refusal != nil {
 		return refusal
 	}
-	seen := map[string]bool{}
+	seen := map[jsonrpc.ID]bool{} // however each is spelled: the SDK would answer one of two
 	for _, message := range messages {
 		if refusal := inspect(message, batch); refusal != nil {
 			return refusal
 		}
-		id, method := salvage(message)
-		if id == nil || method == "" {
-			continue
+		decoded, err := jsonrpc.DecodeMessage(message)
+		request, ok := decoded.(*jsonrpc.Request)
+		if err != nil || !ok || !request.IsCall() {
+			continue // the SDK answers it, if at all
 		}
-		if seen[string(id)] {
-			return notRequest(nil, fmt.Sprintf("id %.80s is given twice", id))
+		if seen[request.ID] {
+			return notRequest(nil, fmt.Sprintf("id %s is given twice", shortened(fmt.Sprint(request.ID.Raw()))))
 		}
-		seen[string(id)] = true
+		seen[request.ID] = true
 	}
 	return nil
 }

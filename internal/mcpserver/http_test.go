@@ -49,6 +49,8 @@ func TestHandler_refusesWhatItMust(t *testing.T) {
 		"a fractional id":                  {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, nil, 400, -32600},
 		"an empty batch":                   {`[]`, nil, 400, -32600},
 		"an id twice in a batch":           {`[` + listing + `,` + listing + `]`, nil, 400, -32600},
+		"an id in two spellings":           {`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"\u0061","method":"ping"}]`, nil, 400, -32600},
+		"a number in two spellings":        {`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":1.0,"method":"ping"}]`, nil, 400, -32600},
 		"initialize in a batch":            {`[` + initializing + `]`, nil, 400, -32600},
 		"too large a batch":                {`[` + strings.Repeat(`1,`, maxBatch) + `1]`, nil, 400, -32600},
 		"a batch of a later version":       {`[` + listing + `]`, map[string]string{"MCP-Protocol-Version": "2025-06-18"}, 400, 0},
