@@ -118,17 +118,13 @@ func joined(begun serving, database *store.Database, log *slog.Logger) (*httpapi
 	if err != nil {
 		return nil, err
 	}
-	proof, err := databaseProof(database, log)
-	if err != nil {
-		return nil, err
-	}
 	protocol := mcpserver.New(task.NewGate(database, time.Now), mcpserver.Options{Version: begun.Version, Log: log})
 	return httpapi.New(httpapi.Options{
 		Service:      "countersign",
 		Version:      begun.Version,
 		MCP:          protocol.Handler(),
 		Pages:        pages,
-		Dependencies: []gates.Dependency{gates.Required("database", proof)},
+		Dependencies: []gates.Dependency{gates.Required("database", databaseProof(database, log))},
 		Log:          log,
 	}), nil
 }

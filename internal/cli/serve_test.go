@@ -211,10 +211,7 @@ func TestDatabaseProof_failsOnceTheDatabaseIsGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = database.Close() })
-			proof, err := databaseProof(database, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
+			proof := databaseProof(database, slog.New(slog.DiscardHandler))
 			if err := proof(t.Context()); err != nil {
 				t.Errorf("proof = %v", err)
 			}

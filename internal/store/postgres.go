@@ -191,7 +191,7 @@ func (e *postgresEngine) write(ctx context.Context, do func(context.Context, ses
 	return err
 }
 
-func (e *postgresEngine) read() session { return e.pool }
+func (e *postgresEngine) read() (session, error) { return e.pool, nil }
 
 func (e *postgresEngine) close() error { return e.pool.Close() }
 

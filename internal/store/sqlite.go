@@ -33,6 +33,7 @@ const (
 type sqliteEngine struct {
 	queue    *queue
 	path     string
+	files    []seen // what the path held when it was opened
 	readPool *sql.DB
 	reader   *prepared
 	pool     *sql.DB // of one connection, for writing
@@ -145,7 +146,11 @@ func (e *sqliteEngine) open(ctx context.Context) error {
 	if err := e.openWriter(ctx); err != nil {
 		return err
 	}
-	return e.transact(ctx, func(ctx context.Context, _ session) error { return e.migrate(ctx, lacking) })
+	if err := e.transact(ctx, func(ctx context.Context, _ session) error { return e.migrate(ctx, lacking) }); err != nil {
+		return err
+	}
+	e.files, err = look(e.path)
+	return err
 }
 
 // lacking judges the file before anything is written to it and returns the
@@ -223,6 +228,9 @@ func (e *sqliteEngine) write(ctx context.Context, do func(context.Context, sessi
 		return err
 	}
 	defer release()
+	if err := e.inPlace(); err != nil {
+		return err
+	}
 	return e.transact(ctx, do)
 }
 
@@ -255,7 +263,7 @@ func (e *sqliteEngine) transact(caller context.Context, do func(context.Context,
 	return err
 }
 
-func (e *sqliteEngine) read() session { return e.reader }
+func (e *sqliteEngine) read() (session, error) { return e.reader, e.inPlace() }
 
 // close closes the readers first: the writer, closing last, tidies the log up.
 func (e *sqliteEngine) close() error {

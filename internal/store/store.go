@@ -69,8 +69,8 @@ type engine interface {
 	// immediate transaction that is rolled back when do fails; PostgreSQL
 	// statement by statement, each committed on its own.
 	write(ctx context.Context, do func(context.Context, session) error) error
-	// read returns the session for statements that only read.
-	read() session
+	// read returns the session for statements that only read, or why there is none.
+	read() (session, error)
 	// close ends the engine. It is called once.
 	close() error
 }
@@ -151,7 +151,13 @@ func (d *Database) write(ctx context.Context, do func(ctx context.Context, in se
 func (d *Database) read(ctx context.Context, do func(ctx context.Context, in session) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.options.ReadWait)
 	defer cancel()
-	return d.retry(ctx, func(int) error { return do(ctx, d.engine.read()) })
+	return d.retry(ctx, func(int) error {
+		in, err := d.engine.read()
+		if err != nil {
+			return err
+		}
+		return do(ctx, in)
+	})
 }
 
 // The bounds of retry: how often a statement is tried, and the pause before the
