@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -62,48 +61,6 @@ func openSQLite(ctx context.Context, location string, options Options) (*Databas
 		return nil, errors.Join(opened.explained("open the database", err), engine.close())
 	}
 	return opened, nil
-}
-
-// resolve returns the file that a location names, through symbolic links, so
-// that every process queues at the same lock files. It makes the directory.
-func resolve(location string) (string, error) {
-	if location == "" || location == ":memory:" || strings.HasPrefix(location, "file:") {
-		return "", badLocation("%q names no database file", location)
-	}
-	file, err := filepath.Abs(location)
-	if err != nil {
-		return "", badLocation("%q is no path: %v", location, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return "", noAccess(err)
-	}
-	if whole, err := filepath.EvalSymlinks(file); err == nil {
-		file = whole
-	} else if directory, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
-		file = filepath.Join(directory, filepath.Base(file))
-	}
-	if found, err := os.Stat(file); err == nil && !found.Mode().IsRegular() {
-		return "", badLocation("%s is not a file", file)
-	}
-	kind, err := fileSystem(filepath.Dir(file))
-	if err != nil {
-		return "", noAccess(err)
-	}
-	if unsafeFileSystem(kind) {
-		return "", badLocation("%s is on a file system of type %s, where SQLite's locks cannot be relied on", file, kind)
-	}
-	return file, nil
-}
-
-func badLocation(format string, args ...any) *fault.Error {
-	return fault.New(fault.InvalidArgument, format, args...).
-		WithHint("Give a path on a local disk of this machine, or a postgres:// URL.").
-		With(fault.Field, "db")
-}
-
-func noAccess(cause error) *fault.Error {
-	return fault.New(fault.Unavailable, "the database cannot be used: %v", cause).WithCause(cause).
-		WithHint("Check that the directory exists and that this user may write to it.")
 }
 
 // dsn is the name under which database/sql opens the file: every pragma

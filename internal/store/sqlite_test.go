@@ -92,8 +92,16 @@ func run(t *testing.T, db *sql.DB, statement string) {
 }
 
 func TestOpen_refusesWhatIsNoDatabaseFile(t *testing.T) {
-	for _, location := range []string{"", ":memory:", "file:tasks.db?mode=memory", t.TempDir()} {
+	t.Chdir(t.TempDir()) // a location that is taken for a path makes its file here
+	for _, location := range []string{
+		"", ":memory:", "file:tasks.db?mode=memory", ".",
+		"POSTGRES://localhost/tasks", "mysql://localhost/tasks", "http://localhost:8484", "sqlite:///tasks.db",
+		"~/tasks.db", "~alice/tasks.db",
+	} {
 		refused(t, location, fault.InvalidArgument)
+	}
+	if made, err := os.ReadDir("."); err != nil || len(made) > 0 {
+		t.Errorf("made %v (%v)", made, err)
 	}
 }
 
@@ -187,6 +195,45 @@ func TestOpen_queuesAtTheSameLockThroughALink(t *testing.T) {
 	if db := open(t, link, store.Options{}); db.Location() != file {
 		t.Errorf("the link leads to %s, want %s", db.Location(), file)
 	}
+}
+
+// TestOpen_queuesAtTheSameLockThroughALinkToNothing opens the database before its
+// file exists, through two links: the first to open makes it.
+func TestOpen_queuesAtTheSameLockThroughALinkToNothing(t *testing.T) {
+	folder := t.TempDir()
+	first, second := filepath.Join(folder, "first.db"), filepath.Join(folder, "second.db")
+	if err := errors.Join(os.Symlink("second.db", first), os.Symlink(filepath.Join(t.TempDir(), "real.db"), second)); err != nil {
+		t.Fatal(err)
+	}
+	made := open(t, first, store.Options{}).Location()
+	if again := open(t, second, store.Options{}).Location(); made != again {
+		t.Errorf("the links lead to %s and %s", made, again)
+	}
+}
+
+func TestOpen_refusesALinkThatLeadsRoundInACircle(t *testing.T) {
+	file := storetest.SQLite(t)
+	if err := os.Symlink(file, file); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, file, fault.InvalidArgument)
+}
+
+// A file with two names would have two logs, each with a part of the tasks.
+func TestOpen_refusesAFileWithASecondName(t *testing.T) {
+	file := storetest.SQLite(t)
+	if err := open(t, file, store.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := filepath.Join(t.TempDir(), "second.db")
+	if err := os.Link(file, second); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, second, fault.InvalidArgument)
+	if err := os.Remove(second); err != nil {
+		t.Fatal(err)
+	}
+	open(t, file, store.Options{})
 }
 
 func TestCreate_isUnavailableWhileAnotherProcessHoldsTheWriterLock(t *testing.T) {
