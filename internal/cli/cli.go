@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -139,6 +141,11 @@ func run(ctx context.Context, parser *kong.Kong, root *flags, args []string, aro
 	}
 	return exitYes
 }
+
+// outliveReaders keeps a server going when whoever reads its log has left: the
+// first line written after that would end the process, on standard output or
+// error. A client that has left is told by the write that fails.
+func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
 
 // report prints why a command failed and returns its exit code. With --json a
 // fault goes to standard output in the shape of a tool error.

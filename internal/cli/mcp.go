@@ -36,6 +36,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	outliveReaders()
 	gate := &openingGate{opened: make(chan struct{})}
 	server := mcpserver.New(gate, mcpserver.Options{Version: version, Caller: caller, Log: log})
 	group, serving := errgroup.WithContext(ctx)

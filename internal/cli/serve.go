@@ -47,6 +47,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
+	outliveReaders()
 	listen, err := c.configure(p)
 	if err != nil {
 		return err

@@ -1,0 +1,90 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestServers_outliveTheReaderOfTheirLog starts both servers with a log that
+// nobody reads any more: a client may close it, and a pager may be left.
+func TestServers_outliveTheReaderOfTheirLog(t *testing.T) {
+	t.Parallel()
+	database, env := sqlite(t), environment(t)
+
+	mcp, in, out := withDeafLog(t, env, "mcp", "--db", database)
+	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}}`+"\n"+
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_tasks"}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"id":1`, `"id":2`} {
+		if answer, err := out.ReadString('\n'); err != nil || !strings.Contains(answer, want) {
+			t.Fatalf("mcp answers %q (%v), want %s", answer, err, want)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := mcp.Wait(); err != nil {
+		t.Errorf("mcp: %v", err)
+	}
+
+	serve, _, out := withDeafLog(t, env, "serve", "--db", database, "--listen", "127.0.0.1:0")
+	var url string
+	for url == "" {
+		told, err := out.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := servedAt.FindStringSubmatch(told); at != nil {
+			url = at[1]
+		}
+	}
+	for range 2 {
+		if probed := run(t, t.TempDir(), env, binary(), "probe", url); probed.code != 0 {
+			t.Errorf("serve:\n%s%s", probed.stdout, probed.stderr)
+		}
+	}
+	if err := serve.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := serve.Wait(); err != nil {
+		t.Errorf("serve: %v", err)
+	}
+}
+
+// withDeafLog starts the binary with a standard error whose other end is closed.
+func withDeafLog(t *testing.T, env []string, args ...string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
+	t.Helper()
+	reader, log, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(binary(), args...)
+	command.Dir, command.Env, command.Stderr = t.TempDir(), env, log
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = log.Close()
+		_ = command.Process.Kill() // it may have ended by itself
+		_ = command.Wait()
+	})
+	return command, in, bufio.NewReader(out)
+}
