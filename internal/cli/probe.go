@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,6 +23,9 @@ const (
 	maxProbeTimeout = 10 * time.Minute
 	// maxProbesAtOnce bounds how many servers are probed, and started, at once.
 	maxProbesAtOnce = 8
+	// gcPercent lets garbage be collected early: what a hostile server makes of it
+	// must not fill the memory of whoever probes it.
+	gcPercent = 25
 )
 
 type probeCommand struct {
@@ -60,6 +64,7 @@ func (c *probeCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	settings.Transcripts = c.Explain
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	results := probeAll(ctx, p.Err, servers, settings)
 	if ctx.Err() != nil {
 		return fault.New(fault.Unavailable, "the probe was interrupted before its gates were done").

@@ -22,10 +22,11 @@ import (
 // Limits of what one client takes from a server.
 const (
 	MaxBytes       = 8 << 20  // bytes of all bodies together
-	MaxEventBytes  = 4 << 20  // bytes of one server-sent event
+	MaxBodyBytes   = 2 << 20  // bytes of one answer in JSON
+	MaxEventBytes  = 2 << 20  // bytes of one server-sent event
 	MaxHeaderBytes = 64 << 10 // bytes of the header of one answer
 	MaxPages       = 256      // pages of a list
-	MaxTools       = 10_000   // tools of a list
+	MaxTools       = 5_000    // tools of a list
 	MaxSessions    = 8        // sessions remembered in order to be closed
 	MaxReplies     = 16       // answers given to requests of the server
 	MaxWarnings    = 20       // warnings kept

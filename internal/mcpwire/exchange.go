@@ -1,6 +1,7 @@
 package mcpwire
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -104,11 +105,12 @@ var ErrBroken = errors.New("the connection broke in the middle of the answer")
 // ReadAll reads the body. A body of more than limit bytes and a time-out are a
 // *Failure; a body that breaks off is returned as far as it came, with ErrBroken.
 func (e *Exchange) ReadAll(ctx context.Context, limit int64) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(e.Response.Body, limit+1))
-	switch {
-	case int64(len(body)) > limit:
+	parts, size, err := gather(io.LimitReader(e.Response.Body, limit+1))
+	if size > limit {
 		return nil, tooLarge(limit)
-	case err == nil:
+	}
+	body := bytes.Join(parts, nil)
+	if err == nil {
 		return body, nil
 	}
 	if failure, known := errors.AsType[*Failure](err); known {
@@ -118,6 +120,26 @@ func (e *Exchange) ReadAll(ctx context.Context, limit int64) ([]byte, error) {
 		return nil, failure
 	}
 	return body, ErrBroken
+}
+
+// gather reads everything, in parts: a slice that grows by and by is held twice
+// while it is moved. An end is no error.
+func gather(in io.Reader) (parts [][]byte, size int64, err error) {
+	const smallest, largest = 4 << 10, 256 << 10
+	part := make([]byte, 0, smallest)
+	for {
+		n, err := in.Read(part[len(part):cap(part)])
+		part, size = part[:len(part)+n], size+int64(n)
+		switch {
+		case errors.Is(err, io.EOF):
+			return append(parts, part), size, nil
+		case err != nil:
+			return append(parts, part), size, err
+		case len(part) == cap(part):
+			parts = append(parts, part)
+			part = make([]byte, 0, min(2*cap(part), largest))
+		}
+	}
 }
 
 func tooLarge(limit int64) *Failure {

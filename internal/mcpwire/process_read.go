@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -154,6 +155,19 @@ type line struct {
 	id   json.RawMessage
 }
 
+// longLine is the size from which on a line gets all the room that one may have,
+// in bytes.
+const longLine = 512 << 10
+
+// roomy gives a long line all the room at once: one that grows by and by is held
+// twice while it is moved.
+func roomy(text []byte, limit int) []byte {
+	if len(text) >= longLine && cap(text) < limit {
+		return slices.Grow(text, limit-len(text))
+	}
+	return text
+}
+
 // lineReader reads lines in bounded memory.
 type lineReader struct {
 	in     *bufio.Reader
@@ -177,7 +191,7 @@ func (r *lineReader) next() (line, error) {
 		if got.long {
 			finder.feed(chunk)
 		} else {
-			got.text = append(got.text, chunk...)
+			got.text = append(roomy(got.text, MaxLineBytes), chunk...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) && size <= MaxSkipped {
 			continue

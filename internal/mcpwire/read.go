@@ -16,7 +16,7 @@ func (s *streamable) read(ctx context.Context, exchange *Exchange, id int64) (me
 		return s.readStream(ctx, exchange, id)
 	}
 	status := exchange.Response.StatusCode
-	body, err := exchange.ReadAll(ctx, MaxBytes)
+	body, err := exchange.ReadAll(ctx, MaxBodyBytes)
 	if err != nil && !errors.Is(err, ErrBroken) {
 		return message{}, err
 	}

@@ -98,6 +98,6 @@ func (r *eventReader) line(limit int) ([]byte, error) {
 				Cause: registry.TooLarge, Detail: fmt.Sprintf("an event is larger than %d bytes", MaxEventBytes),
 			}
 		}
-		line = append(line, b)
+		line = append(roomy(line, limit), b)
 	}
 }

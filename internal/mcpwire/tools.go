@@ -1,6 +1,7 @@
 package mcpwire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,24 +74,14 @@ type catalogue struct {
 // page takes in one result of tools/list and returns the cursor of the next
 // page, empty at the end.
 func (c *Client) page(found *catalogue, result json.RawMessage) (string, error) {
-	var members map[string]json.RawMessage
-	var listed []json.RawMessage
-	if json.Unmarshal(result, &members) != nil || members == nil {
-		return "", c.unusable("the result of tools/list is not a JSON object")
-	}
-	if json.Unmarshal(members["tools"], &listed) != nil || listed == nil {
-		return "", c.unusable("the result of tools/list holds no array tools")
+	members, err := c.membersOf(found, result)
+	if err != nil {
+		return "", err
 	}
 	if kind, present := members["resultType"]; present && string(kind) != `"complete"` {
 		return "", c.unusable("the result of tools/list is of the type %s", excerpt(kind))
 	}
 	c.introduce(members)
-	for _, raw := range listed {
-		c.take(found, raw)
-	}
-	if len(found.tools) > MaxTools {
-		return "", &Failure{Cause: registry.TooLarge, Detail: fmt.Sprintf("the list has more than %d tools", MaxTools)}
-	}
 	next, present := members["nextCursor"]
 	if !present || isNull(next) {
 		return "", nil
@@ -103,6 +94,61 @@ func (c *Client) page(found *catalogue, result json.RawMessage) (string, error) 
 		c.warn("tools/list ends with an empty nextCursor instead of none")
 	}
 	return cursor, nil
+}
+
+// membersOf takes the tools of a result and returns its other members. The result
+// is read piece by piece, since a copy of all its tools can be large.
+func (c *Client) membersOf(found *catalogue, result json.RawMessage) (map[string]json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	listed := false
+	in := json.NewDecoder(bytes.NewReader(result))
+	if first, err := in.Token(); err != nil || first != json.Delim('{') {
+		return nil, c.unusable("the result of tools/list is not a JSON object")
+	}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return nil, c.unusable("the result of tools/list is not a JSON object")
+		}
+		if name == "tools" {
+			listed = true
+			if err := c.takeAll(found, in); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var raw json.RawMessage
+		if err := in.Decode(&raw); err != nil {
+			return nil, c.unusable("the result of tools/list is not a JSON object")
+		}
+		members[name.(string)] = raw
+	}
+	if !listed {
+		return nil, c.unusable(noTools)
+	}
+	return members, nil
+}
+
+const noTools = "the result of tools/list holds no array tools"
+
+// takeAll takes the tools of an array, one after the other.
+func (c *Client) takeAll(found *catalogue, in *json.Decoder) error {
+	if first, err := in.Token(); err != nil || first != json.Delim('[') {
+		return c.unusable(noTools)
+	}
+	for in.More() {
+		var raw json.RawMessage
+		if err := in.Decode(&raw); err != nil {
+			return c.unusable(noTools)
+		}
+		if c.take(found, raw); len(found.names) > MaxTools {
+			return &Failure{Cause: registry.TooLarge, Detail: fmt.Sprintf("the list has more than %d tools", MaxTools)}
+		}
+	}
+	if _, err := in.Token(); err != nil { // the end of the array
+		return c.unusable(noTools)
+	}
+	return nil
 }
 
 // take counts a tool if it has a name that no other has.
