@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -158,7 +157,7 @@ func report(around Surroundings, asJSON bool, err error) int {
 		coded = fault.New(fault.Internal, "%v", err)
 	}
 	if asJSON {
-		_ = json.NewEncoder(around.Out).Encode(coded)
+		_ = printJSON(around.Out, coded)
 		return exitCode(coded.Code)
 	}
 	fmt.Fprintf(around.Err, "countersign: %s: %s\n", coded.Code, visible(coded.Message))

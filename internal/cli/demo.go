@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +59,7 @@ func (demoCommand) Run(ctx context.Context, p *process) (err error) {
 		return story.broken(err)
 	}
 	if p.JSON {
-		return json.NewEncoder(p.Out).Encode(map[string]any{"scenes": scenes})
+		return printJSON(p.Out, map[string]any{"scenes": scenes})
 	}
 	return nil
 }

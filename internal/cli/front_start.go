@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -63,7 +62,7 @@ func (f fronting) print(p *process) error {
 	switch {
 	case err != nil:
 	case p.JSON:
-		err = json.NewEncoder(p.Out).Encode(f)
+		err = printJSON(p.Out, f)
 	default:
 		_, err = io.WriteString(p.Out, f.text(painterFor(p.Out, p.Getenv)))
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ func (c *healthcheckCommand) Run(ctx context.Context, p *process) error {
 	}
 	got := server.Healthz(ctx, settings)
 	if p.JSON {
-		err = json.NewEncoder(p.Out).Encode(got)
+		err = printJSON(p.Out, got)
 	} else {
 		paint := painterFor(p.Out, p.Getenv)
 		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n", strings.TrimSpace(lamp(got.OK, paint)), reason(got), got.LatencyMs)

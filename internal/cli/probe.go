@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -148,9 +147,9 @@ func (c *probeCommand) print(p *process, results []registry.ProbeResult, only []
 	var err error
 	switch {
 	case p.JSON && c.MCPConfig != "":
-		err = json.NewEncoder(p.Out).Encode(results)
+		err = printJSON(p.Out, results)
 	case p.JSON:
-		err = json.NewEncoder(p.Out).Encode(&results[0])
+		err = printJSON(p.Out, &results[0])
 	case c.MCPConfig != "":
 		_, err = io.WriteString(p.Out, probesTable(c.MCPConfig, results, only, paint)+c.explained(results, paint))
 	default:

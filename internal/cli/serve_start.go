@@ -91,7 +91,7 @@ func quotedJSON(text string) string {
 func (s serving) print(p *process) error {
 	var err error
 	if p.JSON {
-		err = json.NewEncoder(p.Out).Encode(s)
+		err = printJSON(p.Out, s)
 	} else {
 		_, err = io.WriteString(p.Out, s.text(painterFor(p.Out, p.Getenv)))
 	}
