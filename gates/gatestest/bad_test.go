@@ -36,7 +36,7 @@ func badServers() map[string]*bad {
 		"few sessions":      {double: double{stateful: true}, around: fewSessions, fails: "serves_one_session_after_the_other", words: "after 4 sessions the gate listTools"},
 		"one client":        {double: double{stateful: true}, around: oneClient, fails: "serves_two_clients_at_once", words: "beside another client the gate listTools"},
 		"few at once":       {around: fewAtOnce, fails: "answers_fifty_requests_for_test_at_once", words: "had another answer than the one alone before"},
-		"one at a time":     {around: oneAtATime, fails: "answers_fifty_requests_for_test_at_once", words: "no complete answer within 5s"},
+		"one at a time":     {around: oneAtATime, fails: "answers_fifty_requests_for_test_at_once", words: "no complete answer within 20s"},
 		"method crash":      {around: crashing(methodIs("POST", "/healthz")), fails: "survives_other_methods", words: "POST /healthz: no complete answer"},
 		"method 500":        {around: failing(methodIs("BREW", "/test")), fails: "survives_other_methods", words: "BREW /test: status 500"},
 		"hang-up":           {around: diesOfHangUps, fails: "survives_clients_that_hang_up", words: "afterwards the gate healthz"},
@@ -210,7 +210,7 @@ func oneAtATime(_ *double, next http.Handler) http.Handler {
 		if isTest(r) {
 			turn.Lock()
 			defer turn.Unlock()
-			<-time.After(150 * time.Millisecond)
+			<-time.After(500 * time.Millisecond)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -41,7 +41,7 @@ func runBad(t *testing.T, name string) {
 	server := badServers()[name]
 	server.double.cacheFor = 20 * time.Millisecond
 	url := server.double.start(t, func(next http.Handler) http.Handler { return server.around(&server.double, next) })
-	gatestest.Run(t, url, gatestest.Timeout(5*time.Second), gatestest.Settle(2*time.Second),
+	gatestest.Run(t, url, gatestest.Timeout(20*time.Second), gatestest.Settle(5*time.Second),
 		gatestest.Breakable(server.double.breaking, server.double.repair))
 }
 
