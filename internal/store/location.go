@@ -71,11 +71,8 @@ func follow(file string) (string, error) {
 		if err == nil {
 			return whole, nil
 		}
-		if errors.Is(err, os.ErrPermission) {
-			return "", noAccess(err)
-		}
 		if !errors.Is(err, os.ErrNotExist) {
-			return "", badLocation("%s cannot be followed to a file: %v", file, err)
+			return "", noAccess(err)
 		}
 		directory, err := filepath.EvalSymlinks(filepath.Dir(file))
 		if err != nil {

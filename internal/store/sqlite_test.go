@@ -216,7 +216,7 @@ func TestOpen_refusesALinkThatLeadsRoundInACircle(t *testing.T) {
 	if err := os.Symlink(file, file); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, file, fault.InvalidArgument)
+	refused(t, file, fault.Unavailable)
 }
 
 // A file with two names would have two logs, each with a part of the tasks.
