@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	lib "modernc.org/sqlite/lib"
+
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
 )
@@ -111,5 +113,16 @@ func TestTransition_isRecognisedWhenItsAnswerWasLost(t *testing.T) {
 	}
 	if _, err := db.Claim(t.Context(), other); !errors.Is(err, fault.WrongState) {
 		t.Errorf("claim of another: got %v, want E_WRONG_STATE", err)
+	}
+}
+
+// A failed sync leaves the transaction in the log, where a crash before the next
+// write would let it be found; tried with a system whose fsync fails.
+func TestUnavailable_leavesTheOutcomeOpenWhenASyncFails(t *testing.T) {
+	for code, settled := range map[int]bool{lib.SQLITE_IOERR_FSYNC: false, lib.SQLITE_IOERR_WRITE: true, lib.SQLITE_FULL: true} {
+		got := unavailableBy(code, errors.New("cause"))
+		if got == nil || got.Code != fault.Unavailable || strings.Contains(got.Message, "nothing changed") != settled {
+			t.Errorf("result code %d: %v, want one that is settled: %v", code, got, settled)
+		}
 	}
 }

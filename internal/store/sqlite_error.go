@@ -76,16 +76,28 @@ func sqliteUnavailable(err error) *fault.Error {
 	if errors.Is(err, errNoLock) {
 		return noAccess(err)
 	}
-	failed, ok := errors.AsType[*sqlite.Error](err)
-	if !ok {
-		return nil
+	if failed, ok := errors.AsType[*sqlite.Error](err); ok {
+		return unavailableBy(failed.Code(), err)
 	}
+	return nil
+}
+
+// unavailableBy returns the fault of a result code of SQLite, if it is one of a
+// database that cannot serve.
+func unavailableBy(code int, cause error) *fault.Error {
 	say := func(what, hint string) *fault.Error {
-		return fault.New(fault.Unavailable, "%s; nothing changed", what).WithHint("%s", hint).WithCause(err)
+		return fault.New(fault.Unavailable, "%s; nothing changed", what).WithHint("%s", hint).WithCause(cause)
 	}
-	switch failed.Code() & primary {
+	if code == lib.SQLITE_IOERR_FSYNC {
+		// The whole transaction stands in the log, which is read again if the
+		// machine or every process fails before the next write replaces it.
+		return fault.New(fault.Unavailable, "the disk of the database failed to keep what was written; whether the call was stored is not known").
+			WithHint("Check the disk. Then look with get_task or list_tasks, or make the same call again with the same idempotency_key.").
+			WithCause(cause)
+	}
+	switch code & primary {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL, lib.SQLITE_INTERRUPT, lib.SQLITE_NOMEM:
-		return task.Unavailable(err)
+		return task.Unavailable(cause)
 	case lib.SQLITE_FULL:
 		return say("the disk of the database is full", "Make room on it, then make the same call again.")
 	case lib.SQLITE_IOERR:
