@@ -15,8 +15,14 @@ import (
 	"time"
 )
 
-// envDriver makes the test binary the client that the suite starts.
+// envDriver makes the test binary what another program starts.
 const envDriver = "COUNTERSIGN_E2E_DRIVER"
+
+// Values of envDriver.
+const (
+	driveSuite = "suite" // the client of the conformance suite
+	driveStdio = "stdio" // a server over its standard streams
+)
 
 // driven is what the driver tells of one probe.
 type driven struct {

@@ -102,7 +102,7 @@ func TestProbe_conformsToTheOfficialSuite(t *testing.T) {
 			if scenario.revision != "" {
 				argv = append(argv, "--force", "--spec-version", scenario.revision) // extensions belong to no revision
 			}
-			suite := run(t, results, environment(t, envDriver+"=1", envBinary+"="+binary()), argv...)
+			suite := run(t, results, environment(t, envDriver+"="+driveSuite, envBinary+"="+binary()), argv...)
 			told := clientResults(t, results, scenario.name)
 			if suite.code != 0 {
 				t.Errorf("the suite's own verdict: exit code %d\n%s%s\n%s", suite.code, suite.stdout, suite.stderr, told.stderr)

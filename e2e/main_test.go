@@ -31,8 +31,8 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(envDriver) != "" {
-		if err := drive(os.Args[len(os.Args)-1]); err != nil {
+	if role := os.Getenv(envDriver); role != "" {
+		if err := play(role); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e:", err)
 			os.Exit(1)
 		}
@@ -49,6 +49,14 @@ func TestMain(m *testing.M) {
 		}
 	}
 	storetest.Main(m)
+}
+
+// play is what the test binary does when a test starts it.
+func play(role string) error {
+	if role == driveStdio {
+		return serveStdio()
+	}
+	return drive(os.Args[len(os.Args)-1])
 }
 
 // outer builds the binary and runs this test again in a namespace of its own, or
