@@ -140,6 +140,28 @@ func TestTest_countsAPanicAsAFailure(t *testing.T) {
 	}
 }
 
+func TestTest_showsWhatADetailFuncFound(t *testing.T) {
+	found := func(detail string, err error) gates.DetailFunc {
+		return func(context.Context) (string, error) { return detail, err }
+	}
+	rows := []struct {
+		kind   gates.DetailFunc
+		works  bool
+		detail string
+	}{
+		{found("3 documents, token=abcdefgh", nil), true, "3 documents, token=***"},
+		{found("", nil), true, "check passed"},
+		{found("3 documents", errors.New("broken")), false, "broken"},
+		{nil, false, "not configured"},
+	}
+	for _, row := range rows {
+		_, body := askTest(t, mounted(gates.Required("index", row.kind)))
+		if told := body.Tools["index"]; told.Executable != row.works || told.Detail != row.detail {
+			t.Errorf("/test tells %+v, want %v and %q", told, row.works, row.detail)
+		}
+	}
+}
+
 func TestTest_keepsACheckGoingWhenItsRequestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var executions int

@@ -72,7 +72,7 @@
 //     need.
 //   - [TCP] wants a connection to be accepted and kept. It is the weakest check.
 //   - [Func] is everything else: fetch a document from the index, load a model,
-//     write a file and read it back.
+//     write a file and read it back. [DetailFunc] says what it found as well.
 //
 // # What is wrong with a program
 //

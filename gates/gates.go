@@ -51,7 +51,8 @@ func Optional(name string, kind Kind) Dependency {
 	return Dependency{name: name, kind: kind}
 }
 
-// Kind is how a dependency is checked: Executable, HTTP, SQL, TCP or Func.
+// Kind is how a dependency is checked: Executable, HTTP, SQL, TCP, Func or
+// DetailFunc.
 type Kind interface {
 	// check examines the dependency until ctx is done at the latest.
 	check(ctx context.Context) finding

@@ -78,6 +78,9 @@ func (c *frontCommand) Run(ctx context.Context, p *process) error {
 		Log:      log,
 	})
 	begun := newFronting(c.Name, listener.Addr(), c.Command[0])
+	if canary := loaded.Front.Canary; canary != nil {
+		begun.Canary = canary.Tool
+	}
 	if err := begun.print(p); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -120,7 +123,11 @@ func runFront(ctx context.Context, server *httpapi.Server, listener net.Listener
 // frontDependencies is what /test proves: that the child lists tools, and what
 // the configuration names. The names of the configuration hold no slash.
 func frontDependencies(fronted *front.Front, told config.Front) []gates.Dependency {
-	made := []gates.Dependency{gates.Required("tools/list", gates.Func(fronted.ProveTools))}
+	list := gates.DetailFunc(fronted.ProveTools)
+	if told.Canary == nil {
+		list = uncalled(list)
+	}
+	made := []gates.Dependency{gates.Required("tools/list", list)}
 	if told.Canary != nil {
 		made = append(made, gates.Required("tools/call "+told.Canary.Tool, gates.Func(fronted.ProveCanary(*told.Canary))))
 	}
@@ -140,6 +147,14 @@ func frontDependencies(fronted *front.Front, told config.Front) []gates.Dependen
 		add(each.Name, each.Optional, gates.HTTP{URL: each.URL, Status: each.Status})
 	}
 	return made
+}
+
+// uncalled has a list of tools say that no more is known of them.
+func uncalled(list gates.DetailFunc) gates.DetailFunc {
+	return func(ctx context.Context) (string, error) {
+		listed, err := list(ctx)
+		return listed + "; no canary is configured, so none was called", err
+	}
 }
 
 // frontAddress reads an address to listen on, on loopback or not.

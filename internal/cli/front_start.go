@@ -20,7 +20,8 @@ type fronting struct {
 	MCP     string        `json:"mcp_url"`
 	Healthz string        `json:"healthz_url"`
 	Test    string        `json:"test_url"`
-	Public  bool          `json:"public"` // other machines can reach it
+	Public  bool          `json:"public"`           // other machines can reach it
+	Canary  string        `json:"canary,omitempty"` // the tool that /test calls
 	Clients frontedClient `json:"clients"`
 
 	address net.Addr
@@ -81,6 +82,9 @@ func (f fronting) text(paint painter) string {
 	fmt.Fprintf(&out, "\n%s\n\n{\n  \"mcpServers\": {\n    %s: {\n      \"type\": \"http\",\n      \"url\": %s\n    }\n  }\n}\n",
 		paint.bold("Client configuration:"), quotedJSON(f.Name), quotedJSON(f.MCP))
 	fmt.Fprintf(&out, "\nDo not take its word for it: %s\n", paint.bold("countersign probe "+f.URL))
+	if f.Canary == "" {
+		out.WriteString("No canary is declared, so /test only has the tools listed and calls none: front.test in countersign.yaml names one.\n")
+	}
 	fmt.Fprintf(&out, "%s\n\n", paint.dim("Ctrl-C ends it, and the server."))
 	return out.String()
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -137,6 +138,22 @@ func TestFronting_isTheGoldenText(t *testing.T) {
 	}
 	s.transcript.WriteString("--- with --json\n\n" + string(line) + "\n")
 	s.golden(t, "front.txt")
+}
+
+func TestFronting_saysThatNoCanaryIsDeclared(t *testing.T) {
+	t.Parallel()
+	begun := newFronting("memory", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8485}, "npx")
+	if text := begun.text(painter{}); !strings.Contains(text, "No canary is declared") {
+		t.Errorf("without a canary:\n%s", text)
+	}
+	begun.Canary = "echo"
+	if text := begun.text(painter{}); strings.Contains(text, "No canary is declared") {
+		t.Errorf("with a canary:\n%s", text)
+	}
+	list := uncalled(func(context.Context) (string, error) { return "listed 9 tools", io.EOF })
+	if told, err := list(t.Context()); told != "listed 9 tools; no canary is configured, so none was called" || !errors.Is(err, io.EOF) {
+		t.Errorf("the entry of /test tells %q, %v", told, err)
+	}
 }
 
 func TestRedactor_blotsOutSecretsOfTheEnvironment(t *testing.T) {

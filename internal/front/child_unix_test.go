@@ -179,8 +179,8 @@ func TestReply_replacesErrorsThatAreNone(t *testing.T) {
 func TestProofs_sayWhetherTheChildWorks(t *testing.T) {
 	t.Parallel()
 	f := begin(t, "server")
-	if err := f.ProveTools(t.Context()); err != nil {
-		t.Errorf("ProveTools = %v", err)
+	if listed, err := f.ProveTools(t.Context()); err != nil || listed != "listed 4 tools" {
+		t.Errorf("ProveTools = %q, %v", listed, err)
 	}
 	rows := []struct {
 		canary registry.Canary
@@ -204,7 +204,7 @@ func TestProofs_sayWhetherTheChildWorks(t *testing.T) {
 		}
 	}
 	down := begin(t, "dies at once", func(l *limits) { l.firstDelay = patience })
-	if err := down.ProveTools(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+	if _, err := down.ProveTools(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("ProveTools of a child that died = %v", err)
 	}
 }

@@ -10,17 +10,23 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// ProveTools asks the child for its tools and fails when it lists none.
-func (f *Front) ProveTools(ctx context.Context) error {
+// ProveTools asks the child for its tools, says how many it lists, and fails
+// when it lists none.
+func (f *Front) ProveTools(ctx context.Context) (listed string, err error) {
 	found := 0
-	err := f.tools(ctx, func(tool) bool {
+	err = f.tools(ctx, func(tool) bool {
 		found++
-		return false
+		return true
 	})
-	if err == nil && found == 0 {
-		return errors.New("tools/list names no tool")
+	switch {
+	case err != nil:
+		return "", err
+	case found == 0:
+		return "", errors.New("tools/list names no tool")
+	case found == 1:
+		return "listed 1 tool", nil
 	}
-	return err
+	return fmt.Sprintf("listed %d tools", found), nil
 }
 
 // ProveCanary returns a check that makes the call and judges its result. A tool
