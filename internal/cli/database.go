@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -14,16 +18,39 @@ type databaseFlag struct {
 }
 
 // openDatabase opens the database at a location, or the default file when the
-// location is empty. The caller closes it.
-// Faults: InvalidArgument, Unavailable.
+// location is empty. A file that is not there is made; the folder of a location
+// that was given is not, since a mistyped one would be. The caller closes it.
+// Faults: InvalidArgument, NotFound, Unavailable.
 func openDatabase(ctx context.Context, p *process, location string) (*store.Database, error) {
 	if location == "" {
 		var err error
 		if location, err = defaultDatabase(p.Getenv); err != nil {
 			return nil, err
 		}
+	} else if !isURL(location) {
+		if folder := filepath.Dir(location); isMissing(folder) {
+			return nil, fault.New(fault.NotFound, "there is no folder %s for the database %s", folder, location).
+				With(fault.Field, "db").WithHint("Make the folder, for the users that are to share the database, or correct --db.")
+		}
 	}
 	return store.Open(ctx, location, store.Options{})
+}
+
+// openExisting opens a database for a command that needs a task to be there, so
+// that a mistyped --db is told instead of made. Faults: those of openDatabase.
+func openExisting(ctx context.Context, p *process, location string) (*store.Database, error) {
+	if location != "" && !isURL(location) && isMissing(location) {
+		return nil, fault.New(fault.NotFound, "there is no database %s", location).
+			With(fault.Field, "db").WithHint("Correct --db; countersign task create, mcp and serve make a database.")
+	}
+	return openDatabase(ctx, p, location)
+}
+
+func isURL(location string) bool { return strings.Contains(location, "://") }
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // defaultDatabase is one file for a user, by the XDG Base Directory

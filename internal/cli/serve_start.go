@@ -56,7 +56,7 @@ func newServing(address net.Addr, database string, chosen bool) serving {
 		Test:     url + httpapi.PathTest,
 		Database: database,
 	}
-	stdio := clientServer{Command: "countersign", Args: []string{"mcp"}}
+	stdio := clientServer{Command: "countersign", Args: []string{"mcp", "--agent-id", "devops"}}
 	if chosen {
 		stdio.Args = append(stdio.Args, "--db", database)
 	}
@@ -110,7 +110,7 @@ func (s serving) text(paint painter) string {
 	fmt.Fprintf(&out, "  test      %s     %s\n", s.Test, paint.dim("does it work? writes to the database and reads it back"))
 	fmt.Fprintf(&out, "  database  %s\n", visible(s.Database))
 	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Client configuration, over HTTP:"), s.Clients.HTTP)
-	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Or let the client start the installed binary:"), visible(s.Clients.Stdio.String()))
+	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Or let the client start the installed binary, locked to one agent (give each its own id):"), visible(s.Clients.Stdio.String()))
 	if strings.HasPrefix(s.Database, "postgres") {
 		out.WriteString("\nThe URL is shown without password and options; give them to the client by PGPASSWORD and the like.\n")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -28,6 +29,9 @@ type keyFlag struct {
 	IdempotencyKey *string `help:"Key of your own making: the same call with the same key answers again what it answered first." name:"idempotency-key" placeholder:"KEY"`
 }
 
+// openFunc is openDatabase or openExisting.
+type openFunc func(ctx context.Context, p *process, location string) (*store.Database, error)
+
 // actor requires an agent to act as, and refuses a lock that disagrees.
 func (c *taskCommand) actor(p *process) (task.Caller, error) {
 	caller, err := callerOf(p, c.Agent)
@@ -39,10 +43,10 @@ func (c *taskCommand) actor(p *process) (task.Caller, error) {
 	return caller, err
 }
 
-// withGate opens the database, calls do with the gate in front of it, and
+// withGate opens the database by open, calls do with the gate in front of it, and
 // closes it again.
-func (c *taskCommand) withGate(ctx context.Context, p *process, do func(*task.Gate) error) (err error) {
-	database, err := openDatabase(ctx, p, c.Database.DB)
+func (c *taskCommand) withGate(ctx context.Context, p *process, open openFunc, do func(*task.Gate) error) (err error) {
+	database, err := open(ctx, p, c.Database.DB)
 	if err != nil {
 		return err
 	}

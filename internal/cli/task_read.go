@@ -18,26 +18,31 @@ func (c *taskShowCommand) Run(ctx context.Context, p *process, shared *taskComma
 	if _, err := callerOf(p, shared.Agent); err != nil {
 		return err
 	}
-	return shared.withGate(ctx, p, func(gate *task.Gate) error {
-		shown, err := gate.TaskOnRecord(ctx, c.Task)
+	return shared.withGate(ctx, p, openExisting, func(gate *task.Gate) error {
+		shown, transitions, err := gate.TaskOnRecord(ctx, c.Task)
 		if err != nil {
 			return err
 		}
 		if p.JSON {
 			return printJSON(p.Out, shown)
 		}
-		_, err = fmt.Fprint(p.Out, wholeTask(painterFor(p.Out, p.Getenv), shown))
+		_, err = fmt.Fprint(p.Out, wholeTask(painterFor(p.Out, p.Getenv), shown, transitions))
 		return err
 	})
 }
 
 // wholeTask lays a task out: title, status, history, lineage, then the texts.
-func wholeTask(paint painter, t task.Task) string {
+func wholeTask(paint painter, t task.Task, transitions []task.Transition) string {
 	var page strings.Builder
 	fmt.Fprintf(&page, "%s\n", paint.bold(oneLine(t.Title)))
 	fmt.Fprintf(&page, "task %s is %s\n\n", t.TaskID, painted(paint, t.Status, 0))
-	for _, change := range t.History {
-		fmt.Fprintf(&page, "  %s  %-8s  by %s\n", shownTime(change.At), change.Kind, change.Agent)
+	for i, change := range t.History {
+		stood := transitions[i].Principal
+		fmt.Fprintf(&page, "  %s  %-8s  by %s %s\n", shownTime(change.At), change.Kind, change.Agent,
+			paint.dim("("+oneLine(stood.Kind+" "+stood.ID)+")"))
+	}
+	if len(transitions) > 2 && transitions[1].Principal == transitions[2].Principal {
+		fmt.Fprintf(&page, "  %s\n", paint.red("prover and verifier have different names and the same principal"))
 	}
 	fmt.Fprintf(&page, "  %s\n", paint.dim("every word agrees with the digests of this history"))
 	if t.Supersedes != "" {
@@ -74,7 +79,7 @@ func (c *taskListCommand) Run(ctx context.Context, p *process, shared *taskComma
 	if _, err := callerOf(p, shared.Agent); err != nil {
 		return err
 	}
-	return shared.withGate(ctx, p, func(gate *task.Gate) error {
+	return shared.withGate(ctx, p, openExisting, func(gate *task.Gate) error {
 		page, err := gate.List(ctx, task.Query{
 			Status:       c.Status,
 			CreatedBy:    c.CreatedBy,

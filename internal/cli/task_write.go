@@ -39,7 +39,7 @@ func (c *taskCreateCommand) Run(ctx context.Context, p *process, shared *taskCom
 	if err != nil {
 		return err
 	}
-	return shared.withGate(ctx, p, func(gate *task.Gate) error {
+	return shared.withGate(ctx, p, openDatabase, func(gate *task.Gate) error {
 		made, err := gate.Create(ctx, caller, task.CreateRequest{
 			Title:              c.Title,
 			AcceptanceCriteria: c.Criterion,
@@ -71,7 +71,7 @@ func (c *taskClaimCommand) Run(ctx context.Context, p *process, shared *taskComm
 	if err != nil {
 		return err
 	}
-	return shared.withGate(ctx, p, func(gate *task.Gate) error {
+	return shared.withGate(ctx, p, openExisting, func(gate *task.Gate) error {
 		claim, err := gate.Claim(ctx, caller, task.ClaimRequest{
 			TaskID:         c.Task,
 			Evidence:       evidence,
@@ -103,7 +103,7 @@ func (c *taskVerifyCommand) Run(ctx context.Context, p *process, shared *taskCom
 	if err != nil {
 		return err
 	}
-	return shared.withGate(ctx, p, func(gate *task.Gate) error {
+	return shared.withGate(ctx, p, openExisting, func(gate *task.Gate) error {
 		verdict, err := gate.Verify(ctx, caller, task.VerifyRequest{
 			TaskID:         c.Task,
 			Verdict:        c.Verdict,

@@ -37,11 +37,11 @@ func TestRecord_showsWhatWasAlteredWithItsGuardsRemoved(t *testing.T) {
 			defer db.Close()
 			gate := task.NewGate(db, time.Now)
 			id := rejectedTask(t, gate)
-			if _, err := gate.TaskOnRecord(t.Context(), id); err != nil {
+			if _, _, err := gate.TaskOnRecord(t.Context(), id); err != nil {
 				t.Fatalf("before the edit: %v", err)
 			}
 			editUnguarded(t, file, edit)
-			if _, err := gate.TaskOnRecord(t.Context(), id); !errors.Is(err, fault.Internal) {
+			if _, _, err := gate.TaskOnRecord(t.Context(), id); !errors.Is(err, fault.Internal) {
 				t.Errorf("after %s the gate says %v", edit, err)
 			}
 		})

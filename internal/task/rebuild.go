@@ -15,30 +15,30 @@ type Texts struct {
 	Notes    string
 }
 
-// TaskOnRecord returns a task whole, like Task, after every word of it was held
-// against the canonical bodies of its transitions and these against their
+// TaskOnRecord returns a task whole, like Task, and its transitions, after every
+// word of it was held against their canonical bodies and these against their
 // digests. Faults: those of Task, and Internal when the record was altered by
 // something other than Countersign.
-func (g *Gate) TaskOnRecord(ctx context.Context, id string) (Task, error) {
+func (g *Gate) TaskOnRecord(ctx context.Context, id string) (Task, []Transition, error) {
 	told, err := g.Task(ctx, id)
 	if err != nil {
-		return Task{}, err
+		return Task{}, nil, err
 	}
 	transitions, err := g.store.Transitions(ctx, told.TaskID)
 	if err != nil {
-		return Task{}, err
+		return Task{}, nil, err
 	}
 	// A transition made since the task was read is none of its history.
 	transitions = transitions[:min(len(transitions), len(told.History))]
 	built, err := Rebuild(transitions, Texts{Criteria: told.AcceptanceCriteria, Evidence: told.Evidence, Notes: told.Notes})
 	if err != nil {
-		return Task{}, Altered(told.TaskID, err)
+		return Task{}, nil, Altered(told.TaskID, err)
 	}
 	built.SupersededBy = told.SupersededBy
 	if !reflect.DeepEqual(built, told) {
-		return Task{}, Altered(told.TaskID, errors.New("the task says other than its transitions"))
+		return Task{}, nil, Altered(told.TaskID, errors.New("the task says other than its transitions"))
 	}
-	return told, nil
+	return told, transitions, nil
 }
 
 // Rebuild makes a task from its transitions, in order, and its long texts. It

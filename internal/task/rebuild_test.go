@@ -59,13 +59,13 @@ func TestTaskOnRecord_tellsTheTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := h.TaskOnRecord(t.Context(), string(id))
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		got, transitions, err := h.TaskOnRecord(t.Context(), string(id))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || len(transitions) != len(want.History) {
 			t.Errorf("%s: %v (-want +got):\n%s", status, err, diff)
 		}
 	}
 	h := newHouse()
-	if _, err := h.TaskOnRecord(t.Context(), "nothing"); !errors.Is(err, fault.NotFound) {
+	if _, _, err := h.TaskOnRecord(t.Context(), "nothing"); !errors.Is(err, fault.NotFound) {
 		t.Errorf("of no task: %v", err)
 	}
 }
