@@ -4,14 +4,21 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
+// isPlanned reports whether a later version will know a kind, whose keys this
+// one cannot judge.
+func isPlanned(kind string) bool {
+	return kind == "model" || kind == "harness" || kind == "knowledge_base"
+}
+
 // knowsKind reports whether the keys of a component can be judged: they belong
-// to its kind.
+// to its kind. One that is not known is taken for a mistyped mcp_server.
 func (d *decoder) knowsKind(pairs []pair, p path) bool {
 	i := slices.IndexFunc(pairs, func(each pair) bool { return each.name == "kind" })
 	if i < 0 {
@@ -19,27 +26,42 @@ func (d *decoder) knowsKind(pairs []pair, p path) bool {
 		return true
 	}
 	where, at := startOf(pairs[i].node), p.child("kind")
-	switch kind := pairs[i].node.GetToken().Value; kind {
-	case string(registry.MCPServer):
-		return true
-	case "model", "harness", "knowledge_base":
+	switch kind := pairs[i].node.GetToken().Value; {
+	case kind == string(registry.MCPServer):
+	case isPlanned(kind):
 		d.add(where, at, "this version does not know components of the kind "+kind,
 			"It knows the kind mcp_server. Leave out this component, or use a version that knows its kind.")
+		return false
 	default:
 		d.add(where, at, "there is no kind "+quotedKey(kind), "The kind that this version knows is mcp_server.")
 	}
-	for j, other := range pairs {
-		if j != i {
-			d.hide(other.node)
+	return true
+}
+
+// planned reads of a component of a planned kind what secrets may stand in it,
+// and judges nothing.
+func (d *decoder) planned(pairs []pair, p path, value reflect.Value) {
+	fields := keysOf(value.Type())
+	told := len(d.problems)
+	for _, each := range pairs {
+		if each.name == "kind" || each.name == "credentials" {
+			d.into(each.node, p.child(each.name), value.Field(slices.Index(fields, each.name)))
+		}
+		if each.name != "kind" {
+			d.hide(each.node)
 		}
 	}
-	return false
+	d.problems = d.problems[:told]
 }
 
 func (c *checker) component(name string, written component) registry.Component {
 	p := path("components").child(name)
 	c.named(p, name)
-	if c.broken[p] || c.has(p.child("kind")) && c.broken[p.child("kind")] {
+	switch {
+	case c.broken[p]:
+		return registry.Component{}
+	case isPlanned(written.Kind):
+		c.openSecrets(p.child("credentials"), written.Credentials)
 		return registry.Component{}
 	}
 	made := registry.Component{

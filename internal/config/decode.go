@@ -82,15 +82,20 @@ func emptyMeansNone(value reflect.Value) bool {
 
 // section reads the keys of a struct, and refuses any other.
 func (d *decoder) section(node ast.Node, p path, value reflect.Value) {
-	pairs, ok := d.pairs(node, p)
+	fields := keysOf(value.Type())
+	pairs, ok := d.pairs(node, p, fields)
 	if !ok {
 		return
 	}
-	if value.Type() == reflect.TypeFor[component]() && !d.knowsKind(pairs, p) {
+	ofComponent := value.Type() == reflect.TypeFor[component]()
+	if ofComponent && !d.knowsKind(pairs, p) {
+		d.planned(pairs, p, value)
 		return
 	}
-	fields := keysOf(value.Type())
 	for _, pair := range pairs {
+		if ofComponent && pair.name == "kind" && d.broken[p.child("kind")] {
+			continue // told already
+		}
 		index := slices.Index(fields, pair.name)
 		if index < 0 {
 			d.unknown(pair, p, value.Type())
@@ -138,7 +143,7 @@ func keyLike(key string) bool {
 
 // table reads names that the user chooses.
 func (d *decoder) table(node ast.Node, p path, value reflect.Value) {
-	pairs, ok := d.pairs(node, p)
+	pairs, ok := d.pairs(node, p, nil)
 	if !ok {
 		return
 	}

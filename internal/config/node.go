@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -36,8 +37,9 @@ type pair struct {
 }
 
 // pairs returns the keys of a mapping with their values, and whether it is one.
-// A key that stands twice is a problem.
-func (d *decoder) pairs(node ast.Node, p path) ([]pair, bool) {
+// A key that stands twice is a problem. The keys that are known here tell whether
+// the value of one is harmless; there are none where the user chooses them.
+func (d *decoder) pairs(node ast.Node, p path, known []string) ([]pair, bool) {
 	var values []*ast.MappingValueNode
 	switch n := node.(type) {
 	case *ast.NullNode:
@@ -56,7 +58,10 @@ func (d *decoder) pairs(node ast.Node, p path) ([]pair, bool) {
 		key := value.Key.GetToken()
 		each := pair{name: key.Value, where: at(key.Position), key: value.Key, node: value.Value}
 		if first, twice := seen[each.name]; twice {
-			d.hide(each.node)
+			scalar, ok := each.node.(ast.ScalarNode)
+			if !ok || !slices.Contains(known, each.name) || !showable(each.name, fmt.Sprint(scalar.GetValue())) {
+				d.hide(each.node)
+			}
 			d.concealKey(each)
 			d.add(each.where, p.child(each.name), "the key "+quotedKey(each.name)+" stands here a second time",
 				fmt.Sprintf("The first is on line %d; keep one.", first.line))
@@ -207,7 +212,7 @@ func (d *decoder) plain(node ast.Node, p path) any {
 		return list
 	case *ast.MappingNode, *ast.MappingValueNode:
 		object := map[string]any{}
-		pairs, _ := d.pairs(node, p)
+		pairs, _ := d.pairs(node, p, nil)
 		for _, pair := range pairs {
 			object[pair.name] = d.plain(pair.node, p.child(pair.name))
 		}

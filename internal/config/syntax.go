@@ -145,13 +145,20 @@ func keyOnly(line string) string {
 		return masked(line)
 	}
 	key, value := line[:found[3]], line[found[3]:]
-	switch line[found[2]:found[3]] {
-	case "components", "kind", "url", "mcp_url", "profile", "timeout", "interval", "require_tools", "expect_server", "listen", "canary", "tool", "expect":
-		if !strings.ContainsAny(value, "@{,?") {
-			return line
-		}
+	if showable(line[found[2]:found[3]], value) {
+		return line
 	}
 	return key + masked(value)
+}
+
+// showable reports whether the key of a section tells that its value is no
+// secret, and nothing in the value speaks against it.
+func showable(key, value string) bool {
+	switch key {
+	case "components", "kind", "url", "mcp_url", "profile", "timeout", "interval", "require_tools", "expect_server", "listen", "canary", "tool", "expect":
+		return !strings.ContainsAny(value, "@{,?")
+	}
+	return false
 }
 
 // masked writes every letter, digit and other character of a text as a star, and
