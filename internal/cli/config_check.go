@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -15,6 +16,7 @@ const maxShownComponents = 50
 
 type configCheckCommand struct {
 	File configFlag `embed:""`
+	Path string     `arg:"" optional:"" help:"The same as --config FILE." name:"file"`
 }
 
 // Help is what config check --help says beyond its one line.
@@ -42,7 +44,11 @@ type checkedComponent struct {
 
 // Run checks the file and prints what is wrong, or else what it holds.
 func (c *configCheckCommand) Run(p *process) error {
-	file := config.Find(c.File.Config, p.Getenv)
+	if c.Path != "" && c.File.Config != "" {
+		return fault.New(fault.InvalidArgument, "there are two files: %s and --config %s", c.Path, c.File.Config).
+			WithHint("Name one of them.")
+	}
+	file := config.Find(cmp.Or(c.Path, c.File.Config), p.Getenv)
 	if file == "" {
 		return fault.New(fault.NotFound, "there is no configuration file: looked for %s", strings.Join(config.Places(p.Getenv), " and ")).
 			WithHint("Everything that it says can be left out. Name another file with --config.")

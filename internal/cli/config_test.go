@@ -54,6 +54,8 @@ func TestConfigCheck_transcript(t *testing.T) {
 	delete(shell.env, "ASM_TOKEN")
 	shell.run("config", "check")
 	shell.run("config", "check", "--config", "bad.yaml")
+	shell.run("config", "check", "empty.yaml")
+	shell.run("config", "check", "empty.yaml", "--config", "bad.yaml")
 	shell.run("config", "check", "--config", "empty.yaml")
 	shell.run("config", "check", "--config", "absent.yaml")
 	shell.run("config", "check", "--config", ".")
