@@ -77,16 +77,16 @@ func (c *frontCommand) Run(ctx context.Context, p *process) error {
 		Identity: mcpwire.Identity{Name: "countersign-front", Version: version},
 		Log:      log,
 	})
+	served := frontedServer{Front: fronted, server: c.server(fronted, loaded.Front, log), listener: listener}
 	begun := newFronting(c.Name, listener.Addr(), c.Command[0])
 	if canary := loaded.Front.Canary; canary != nil {
 		begun.Canary = canary.Tool
 	}
-	if err := begun.print(p); err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	log.InfoContext(ctx, "serving", slog.String("url", begun.URL))
-	server := c.server(fronted, loaded.Front, log)
-	if err := runFront(ctx, server, listener, fronted); err != nil {
+	err = served.run(ctx, func() error {
+		log.InfoContext(ctx, "serving", slog.String("url", begun.URL))
+		return begun.print(p)
+	})
+	if err != nil {
 		return err
 	}
 	log.InfoContext(context.WithoutCancel(ctx), "ended")
@@ -107,17 +107,41 @@ func (c *frontCommand) server(fronted *front.Front, told config.Front, log *slog
 	})
 }
 
-// runFront runs both. The child outlives the server, which has calls to finish.
-func runFront(ctx context.Context, server *httpapi.Server, listener net.Listener, fronted *front.Front) error {
+// frontedServer is a front and the server before it.
+type frontedServer struct {
+	*front.Front
+
+	server   *httpapi.Server
+	listener net.Listener
+}
+
+// run runs both, and announces them once the child could be started. The child
+// outlives the server, which has calls to finish.
+func (s frontedServer) run(ctx context.Context, announce func() error) error {
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var group errgroup.Group
-	group.Go(func() error { return fronted.Run(living) })
+	group.Go(func() error { return unstartable(s.Run(living)) })
 	group.Go(func() error {
 		defer end()
-		return server.Run(ctx, listener)
+		if !s.Started() {
+			return s.listener.Close()
+		}
+		if err := announce(); err != nil {
+			return errors.Join(err, s.listener.Close())
+		}
+		return s.server.Run(ctx, s.listener)
 	})
 	return group.Wait()
+}
+
+// unstartable is the fault of a command that cannot be started.
+func unstartable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "the server cannot be started: %v", err).
+		WithHint("Give a program and its arguments after --, as a shell would find it.")
 }
 
 // frontDependencies is what /test proves: that the child lists tools, and what

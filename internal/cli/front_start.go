@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/httpapi"
@@ -24,7 +25,8 @@ type fronting struct {
 	Canary  string        `json:"canary,omitempty"` // the tool that /test calls
 	Clients frontedClient `json:"clients"`
 
-	address net.Addr
+	address    net.Addr
+	everywhere bool // it listens on all addresses, and URL is that of loopback
 }
 
 // frontedClient is a configuration of MCP clients, ready to paste.
@@ -36,7 +38,13 @@ type frontedClient struct {
 
 // newFronting describes a front at an address.
 func newFronting(name string, address net.Addr, program string) fronting {
-	url := "http://" + address.String()
+	tcp, isTCP := address.(*net.TCPAddr)
+	everywhere := isTCP && tcp.IP.IsUnspecified()
+	reached := address.String()
+	if everywhere {
+		reached = net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	url := "http://" + reached
 	begun := fronting{
 		Event:   "serving",
 		Version: version,
@@ -46,10 +54,8 @@ func newFronting(name string, address net.Addr, program string) fronting {
 		MCP:     url + httpapi.PathMCP,
 		Healthz: url + httpapi.PathHealthz,
 		Test:    url + httpapi.PathTest,
-		address: address,
-	}
-	if tcp, ok := address.(*net.TCPAddr); ok {
-		begun.Public = !tcp.IP.IsLoopback()
+		Public:  isTCP && !tcp.IP.IsLoopback(),
+		address: address, everywhere: everywhere,
 	}
 	begun.Clients.HTTP.Servers = map[string]clientServer{name: {Type: "http", URL: begun.MCP}}
 	return begun
@@ -79,6 +85,9 @@ func (f fronting) text(paint painter) string {
 	fmt.Fprintf(&out, "  MCP       %s\n", f.MCP)
 	fmt.Fprintf(&out, "  healthz   %s  %s\n", f.Healthz, paint.dim("does the server run?"))
 	fmt.Fprintf(&out, "  test      %s     %s\n", f.Test, paint.dim("does it work?"))
+	if f.everywhere {
+		out.WriteString("\nIt listens on all addresses of this machine; other machines reach it by one of those instead of 127.0.0.1.\n")
+	}
 	fmt.Fprintf(&out, "\n%s\n\n{\n  \"mcpServers\": {\n    %s: {\n      \"type\": \"http\",\n      \"url\": %s\n    }\n  }\n}\n",
 		paint.bold("Client configuration:"), quotedJSON(f.Name), quotedJSON(f.MCP))
 	fmt.Fprintf(&out, "\nDo not take its word for it: %s\n", paint.bold("countersign probe "+f.URL))

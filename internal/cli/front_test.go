@@ -24,12 +24,16 @@ import (
 
 func TestFront_serveAndSayWhyTheServerIsDown(t *testing.T) {
 	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
 	var log bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		code <- Main(ctx, []string{"front", "--json", "--name", "scanner", "--listen", "127.0.0.1:0", "--", "countersign-no-such-program", "--listen", "x"}, Surroundings{
+		code <- Main(ctx, []string{"front", "--json", "--name", "scanner", "--listen", "127.0.0.1:0", "--", program, "--no-such-flag"}, Surroundings{
 			In: strings.NewReader(""), Out: in, Err: &log, Getenv: func(string) string { return "" },
 		})
 		_ = in.Close()
@@ -39,19 +43,19 @@ func TestFront_serveAndSayWhyTheServerIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var begun fronting
-	if err := json.Unmarshal(line, &begun); err != nil || begun.Name != "scanner" || begun.Program != "countersign-no-such-program" || begun.Public {
+	if err := json.Unmarshal(line, &begun); err != nil || begun.Name != "scanner" || begun.Program != filepath.Base(program) || begun.Public {
 		t.Fatalf("start line %s: %v", line, err)
 	}
 	deadline := time.Now().Add(servePatience)
 	status, body := 0, ""
-	for !strings.Contains(body, "executable file not found") && time.Now().Before(deadline) { // it is starting at first
+	for !strings.Contains(body, "exit status 2") && time.Now().Before(deadline) { // it is starting at first
 		status, body = ask(t, http.MethodGet, begun.Healthz, "", nil)
 	}
 	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"down","service":"scanner"`) {
 		t.Errorf("/healthz = %d %s", status, body)
 	}
 	status, body = ask(t, http.MethodGet, begun.Test, "", nil)
-	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"detail":"required tools unusable: tools/list"`) || !strings.Contains(body, "executable file not found") {
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"detail":"required tools unusable: tools/list"`) || !strings.Contains(body, "exit status 2") {
 		t.Errorf("/test = %d %s", status, body)
 	}
 	status, body = ask(t, http.MethodPost, begun.MCP, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil)
@@ -82,6 +86,8 @@ func TestFront_refusesToStartWithTheReason(t *testing.T) {
 		reason string
 	}{
 		{"no command", nil, "<command>"},
+		{"no program", []string{"--listen", "127.0.0.1:0", "--", "countersign-no-such-program", "x"}, "process_start: countersign-no-such-program: executable file not found"},
+		{"no executable", []string{"--listen", "127.0.0.1:0", "--", file}, "process_start: countersign.yaml: "},
 		{"listen", []string{"--listen", "nowhere", "--", "true"}, "is not an address with a port to listen on"},
 		{"listen by name", []string{"--listen", "example.com:80", "--", "true"}, "is not an address with a port to listen on"},
 		{"name", []string{"--name", "My Server", "--", "true"}, "is not a name"},
@@ -120,6 +126,10 @@ func TestFronting_warnsWhenOtherMachinesCanConnect(t *testing.T) {
 		}
 		if begun.Public != public || strings.Contains(err.String(), "is reachable from other machines") != public {
 			t.Errorf("%s: public %v, %q", ip, begun.Public, &err)
+		}
+		if everywhere := net.ParseIP(ip).IsUnspecified(); everywhere != strings.Contains(out.String(), "It listens on all addresses") ||
+			everywhere && begun.MCP != "http://127.0.0.1:1/mcp" {
+			t.Errorf("%s is told to clients as %s:\n%s", ip, begun.MCP, &out)
 		}
 		if !strings.Contains(out.String(), `stands in front of serv\u001ber.`) || strings.Contains(out.String(), "/opt") {
 			t.Errorf("%s: %s", ip, &out)

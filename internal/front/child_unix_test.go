@@ -103,8 +103,8 @@ func TestFront_saysThatACommandCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	f := New(Options{Log: slog.New(slog.DiscardHandler)})
 	f.options.Command.Path = "countersign-no-such-program"
-	if err := f.live(t.Context()); err == nil || !strings.Contains(err.Error(), "executable file not found") {
-		t.Errorf("live = %v", err)
+	if err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "executable file not found") || f.Started() {
+		t.Errorf("Run = %v", err)
 	}
 }
 

@@ -59,6 +59,10 @@ type Front struct {
 	held    *semaphore.Weighted // bytes of requests
 	places  chan struct{}       // one for each call that the child works on
 
+	begun     sync.Once
+	started   chan struct{} // closed when the first start was tried
+	unstarted error         // why that failed; after started
+
 	mu      sync.Mutex
 	child   *child        // nil while none is ready
 	down    error         // why there is none; nil while one starts
@@ -78,6 +82,7 @@ func New(options Options) *Front {
 		limits:  limits{call: callLimit, start: startLimit, write: writeLimit, firstDelay: firstDelay, longestDelay: longestDelay},
 		held:    semaphore.NewWeighted(maxHeld),
 		places:  make(chan struct{}, maxUnderWay),
+		started: make(chan struct{}),
 		changed: make(chan struct{}),
 		calls:   map[string]context.CancelCauseFunc{},
 	}
@@ -85,13 +90,18 @@ func New(options Options) *Front {
 
 // Run keeps a child running until ctx is done: one that ends is started again,
 // after a delay that doubles from half a second to half a minute unless it had
-// run for a minute. Before it returns, the child and its group have ended.
+// run for a minute. It returns an error, a *mcpwire.Failure, only when the command
+// cannot be started the first time. Before it returns, the child and its group
+// have ended.
 func (f *Front) Run(ctx context.Context) error {
 	defer func() { f.become(nil, errors.New("the front is being ended")) }()
 	delay := f.limits.firstDelay
 	for {
 		began := time.Now()
 		err := f.live(ctx)
+		if f.unstarted != nil {
+			return f.unstarted
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -109,11 +119,22 @@ func (f *Front) Run(ctx context.Context) error {
 	}
 }
 
+// Started waits until Run has tried to start the child for the first time, and
+// reports whether it could be started.
+func (f *Front) Started() bool {
+	<-f.started
+	return f.unstarted == nil
+}
+
 // live runs one child from its start to its end and says why it ended.
 func (f *Front) live(ctx context.Context) error {
 	command := f.options.Command
 	command.Log = func(line string) { f.options.Log.InfoContext(ctx, "the child says", slog.String("line", line)) }
 	process, err := mcpwire.StartProcess(ctx, command)
+	f.begun.Do(func() {
+		f.unstarted = err
+		close(f.started)
+	})
 	if err != nil {
 		return err
 	}
