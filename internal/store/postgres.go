@@ -207,6 +207,8 @@ const (
 	classIntervention   = "57"
 	classAuthorization  = "28"
 	classCatalog        = "3D"
+	classSchema         = "3F"
+	stateProtocol       = "08P01" // a pooler's word for a startup parameter that it does not take
 	stateReadOnly       = "25006"
 	stateNoPrivilege    = "42501"
 	stateDuplicateTable = "42P07"
@@ -228,7 +230,7 @@ func postgresViolated(err error) string {
 func postgresTransient(err error) bool {
 	if failed, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return failed.Code == stateSerialization || failed.Code == stateDeadlock ||
-			strings.HasPrefix(failed.Code, classConnection) || strings.HasPrefix(failed.Code, classIntervention) && failed.Code != stateCancelled
+			strings.HasPrefix(failed.Code, classConnection) && failed.Code != stateProtocol || strings.HasPrefix(failed.Code, classIntervention) && failed.Code != stateCancelled
 	}
 	return broken(err)
 }
@@ -256,8 +258,9 @@ func postgresUnavailable(err error) *fault.Error {
 		return fault.New(fault.Unavailable, "%s", what).WithHint("%s", hint).WithCause(err)
 	}
 	failed, ok := errors.AsType[*pgconn.PgError](err)
+	_, dialled := errors.AsType[*pgconn.ConnectError](err)
 	if !ok {
-		switch _, dialled := errors.AsType[*pgconn.ConnectError](err); {
+		switch {
 		case errors.Is(err, errOutcomeOpen):
 			return say("the connection to PostgreSQL broke; whether the call was stored is not known",
 				"Call get_task or list_tasks to see, or make the same call again with the same idempotency_key.")
@@ -277,6 +280,11 @@ func postgresUnavailable(err error) *fault.Error {
 		return say("the PostgreSQL database may not be written to; nothing changed", "Check the privileges of the user, and that the server is no standby.")
 	case strings.HasPrefix(failed.Code, classAuthorization) || strings.HasPrefix(failed.Code, classCatalog):
 		return say("the PostgreSQL server refused the connection; nothing changed", "Check user, password and database name in the URL.")
+	case strings.HasPrefix(failed.Code, classSchema):
+		return say("there is no PostgreSQL schema by the search_path; nothing changed", "Create the schema, or name another with search_path in the URL.")
+	case dialled:
+		return say("the PostgreSQL server refused the connection: "+failed.Message+"; nothing changed",
+			"Check the options of the URL. A pooler has to take the startup parameters statement_timeout and default_transaction_isolation.")
 	case failed.Code == stateDuplicateTable:
 		return say("the PostgreSQL schema holds tables of another program; it was left untouched", "Name an empty database or schema (search_path).")
 	}

@@ -30,6 +30,8 @@ func TestPostgresErrors_tellWhatToDo(t *testing.T) {
 		"no privilege":      {state("42501"), false, "may not be written to"},
 		"wrong password":    {state("28P01"), false, "refused the connection"},
 		"no such database":  {state("3D000"), false, "refused the connection"},
+		"no such schema":    {state("3F000"), false, "search_path"},
+		"pooler":            {state("08P01"), false, ""},
 		"foreign tables":    {state("42P07"), false, "another program"},
 		"broken read":       {io.ErrUnexpectedEOF, true, "nothing changed"},
 		"broken write":      {fmt.Errorf("%w: %w", errOutcomeOpen, io.ErrUnexpectedEOF), true, "not known"},

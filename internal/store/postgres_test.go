@@ -43,6 +43,21 @@ func TestOpen_isUnavailableWithoutAServer(t *testing.T) {
 	}
 }
 
+// TestOpen_saysWhyTheServerRefusesAConnection names what the server, or a pooler
+// before it, does not take.
+func TestOpen_saysWhyTheServerRefusesAConnection(t *testing.T) {
+	location := storetest.Postgres(t)
+	separator := "?"
+	if strings.Contains(location, "?") {
+		separator = "&"
+	}
+	for option, want := range map[string]string{"no_such_option=1": "no_such_option", "search_path=no_such_schema": "search_path"} {
+		if told := refused(t, location+separator+option, fault.Unavailable); !strings.Contains(told, want) {
+			t.Errorf("with %s: %s", option, told)
+		}
+	}
+}
+
 // TestClaim_isUnavailableWhileTheTaskIsLocked holds the task's row in another
 // session: the server gives up, nothing changes, and the same call then succeeds.
 func TestClaim_isUnavailableWhileTheTaskIsLocked(t *testing.T) {
