@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"reflect"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -33,7 +35,8 @@ type Surroundings struct {
 
 // flags are those of every command.
 type flags struct {
-	JSON bool `help:"Print JSON on standard output instead of text." name:"json"`
+	JSON    bool        `help:"Print JSON on standard output instead of text." name:"json"`
+	Version versionFlag `help:"Print the version, as the command version does." name:"version"`
 }
 
 // command is one command of the command line. Its grammar is a struct in a file
@@ -57,6 +60,7 @@ func commands() []command {
 		{name: "config", help: "Check the configuration file.", grammar: &configCommand{}},
 		{name: "demo", help: "Tell the story of both halves on real processes, in a few seconds.", grammar: &demoCommand{}},
 		{name: "demo-scanner", help: "The MCP server that the demo probes.", grammar: &demoScannerCommand{}, tags: []string{`hidden:""`}},
+		{name: "help", help: "Show the help of a command.", grammar: &helpCommand{}},
 		{name: "version", help: "Print version, commit and protocol versions.", grammar: &versionCommand{}},
 	}
 }
@@ -104,6 +108,7 @@ func newParser(root *flags, known []command, around Surroundings) (*kong.Kong, e
 		kong.Vars{"listen": defaultListen, "front_listen": defaultFrontListen},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.WithHyphenPrefixedParameters(true),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durationOf)),
 	}
 	for _, c := range known {
 		options = append(options, kong.DynamicCommand(c.name, c.help, "", c.grammar, c.tags...))
@@ -128,7 +133,10 @@ func run(ctx context.Context, parser *kong.Kong, root *flags, args []string, aro
 	if err != nil {
 		// A command line that cannot be read leaves root unset.
 		asJSON := slices.Contains(args, "--json")
-		return report(around, asJSON, fault.New(fault.InvalidArgument, "%v", err).WithHint("See countersign --help."))
+		if !asJSON && showUsage(err, args, around.Err) {
+			return exitAsk
+		}
+		return report(around, asJSON, misused(err))
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	begun := &process{Surroundings: around, JSON: root.JSON}

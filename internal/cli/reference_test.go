@@ -52,7 +52,9 @@ func writeCommands(t *testing.T, page *strings.Builder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page.WriteString("\n## Commands\n\nEvery command has `--help`, and every command that prints has `--json`. Exit codes: **0** yes, **1** no, " +
+	page.WriteString("\n## Commands\n\nEvery command has `--help`, and every command that prints has `--json`. " +
+		"`countersign` without a command prints its usage to standard error and exits with 2; `countersign --version` is `countersign version`. " +
+		"Exit codes: **0** yes, **1** no, " +
 		"**2** the question could not be asked.\n")
 	for _, leaf := range parser.Model.Leaves(true) {
 		if leaf.Hidden {
@@ -75,7 +77,7 @@ func writeArguments(page *strings.Builder, leaf *kong.Node) {
 	}
 	for _, group := range leaf.AllFlags(true) {
 		for _, argument := range group {
-			if argument.Name != "help" && argument.Name != "json" {
+			if !slices.Contains([]string{"help", "json", "version"}, argument.Name) {
 				rows += fmt.Sprintf("| `%s` | %s |\n", cell(argument.String()), cell(argument.Help))
 			}
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime/debug"
 )
 
@@ -12,7 +13,9 @@ const version = "0.1.0"
 type versionCommand struct{}
 
 // Run prints the version.
-func (versionCommand) Run(p *process) error {
+func (versionCommand) Run(p *process) error { return printVersion(p.Out, p.JSON) }
+
+func printVersion(out io.Writer, asJSON bool) error {
 	commit := "unknown"
 	if build, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range build.Settings {
@@ -26,9 +29,9 @@ func (versionCommand) Run(p *process) error {
 		Commit           string   `json:"commit"`
 		ProtocolVersions []string `json:"protocol_versions"`
 	}{version, commit, []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}}
-	if p.JSON {
-		return json.NewEncoder(p.Out).Encode(shape)
+	if asJSON {
+		return json.NewEncoder(out).Encode(shape)
 	}
-	_, err := fmt.Fprintf(p.Out, "countersign %s (commit %s), MCP %v\n", shape.Version, shape.Commit, shape.ProtocolVersions)
+	_, err := fmt.Fprintf(out, "countersign %s (commit %s), MCP %v\n", shape.Version, shape.Commit, shape.ProtocolVersions)
 	return err
 }
