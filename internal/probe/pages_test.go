@@ -112,3 +112,28 @@ func TestPages_detailTellsWhereARedirectLeads(t *testing.T) {
 		t.Errorf("test: %q, want %q", got.Test.Detail, want)
 	}
 }
+
+func TestHealthz_givesTheReasonOfTheServer(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+		limit  time.Duration
+	}{
+		"a detail":               {says(503, `{"status":"down","detail":"no API key"}`), "status 503: no API key", generous},
+		"no JSON":                {says(503, `no API key`), "status 503", generous},
+		"a page that is missing": {http.NotFound, "status 404", generous},
+		"a long one":             {says(500, `{"detail":"`+strings.Repeat("x", 9<<10)+`"}`), "status 500", generous},
+		"a body that drips": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(503)
+			drips("application/json", `{"detail":"no API key"}`)(w, r)
+		}, "status 503", short},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := probed(t, double{healthz: row.answer}.start(t).URL, row.limit); got.Healthz.Detail != row.want || got.Healthz.Cause != registry.Status {
+				t.Errorf("%s: %q, want %q", got.Healthz.Cause, got.Healthz.Detail, row.want)
+			}
+		})
+	}
+}

@@ -93,6 +93,26 @@ func (a *TestAnswer) keep(raw json.RawMessage) {
 	}
 }
 
+// Refusal is the word in which the body of an answer that is no 2xx gives its
+// reason: the detail of a JSON object, else its error, else its status. It is
+// empty when there is none, and untrusted text.
+func Refusal(body []byte) string {
+	if !utf8.Valid(body) {
+		return ""
+	}
+	members, err := object(body)
+	if err != nil {
+		return ""
+	}
+	for _, name := range []string{"detail", "error", "status"} {
+		var text string
+		if json.Unmarshal(members[name], &text) == nil && strings.TrimSpace(text) != "" {
+			return text
+		}
+	}
+	return ""
+}
+
 // StatusCause is the cause that an HTTP status stands for; empty for 2xx.
 func StatusCause(status int) Cause {
 	switch {

@@ -114,3 +114,23 @@ func TestShorten_keepsValidTextWithinTheLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusal_isTheFirstWordThatGivesAReason(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"status":"down","detail":"no key"}`:        "no key",
+		`{"status":"down","detail":" ","error":"x"}`: "x",
+		`{"status":"down","error":{"code":1}}`:       "down",
+		`{"ok":false}`:                               "",
+		`{"detail":"a","detail":"b"}`:                "",
+		`["down"]`:                                   "",
+		`{"detail":"cut`:                             "",
+		`down`:                                       "",
+		"{\"detail\":\"\xff\"}":                      "",
+		``:                                           "",
+	} {
+		if got := registry.Refusal([]byte(body)); got != want {
+			t.Errorf("%q: got %q, want %q", body, got, want)
+		}
+	}
+}
