@@ -6,11 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/httpapi"
 	"github.com/countersign-dev/countersign/internal/probe"
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 type healthcheckCommand struct {
-	URL     string        `arg:"" optional:"" help:"Base address of the server." default:"http://${listen}"`
+	URL     string        `arg:"" optional:"" help:"Base address of the server, to which /healthz is added; http://${listen} by default." default:"http://${listen}"`
 	Timeout time.Duration `help:"Time for the answer." default:"5s"`
 }
 
@@ -29,7 +31,7 @@ func (c *healthcheckCommand) Run(ctx context.Context, p *process) error {
 		err = printJSON(p.Out, got)
 	} else {
 		paint := painterFor(p.Out, p.Getenv)
-		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n", strings.TrimSpace(lamp(got.OK, paint)), reason(got), got.LatencyMs)
+		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n%s", strings.TrimSpace(lamp(got.OK, paint)), reason(got), got.LatencyMs, addressHint(server, got))
 	}
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)
@@ -38,4 +40,13 @@ func (c *healthcheckCommand) Run(ctx context.Context, p *process) error {
 		return errNo
 	}
 	return nil
+}
+
+// addressHint is a line for whoever gave the address of the page itself.
+func addressHint(server probe.MCPServer, got registry.GateResult) string {
+	base, isPage := strings.CutSuffix(server.Title(), httpapi.PathHealthz)
+	if !isPage || !strings.HasPrefix(got.Detail, "status 404") {
+		return ""
+	}
+	return "  " + httpapi.PathHealthz + " is added to the address; give " + visible(base) + "\n"
 }

@@ -116,6 +116,17 @@ func TestHealthcheck_printsTheGateAsJSON(t *testing.T) {
 	}
 }
 
+func TestHealthcheck_asksForTheAddressWithoutThePage(t *testing.T) {
+	t.Parallel()
+	url := threeGates(t, 200, `{"ok":true}`)
+	if _, out, _ := newShell(t).run("healthcheck", url+"/healthz/"); !strings.Contains(out, "is added to the address; give "+url+"\n") {
+		t.Errorf("with the page: %q", out)
+	}
+	if _, out, _ := newShell(t).run("healthcheck", url+"/elsewhere"); strings.Count(out, "\n") != 1 {
+		t.Errorf("elsewhere: %q", out)
+	}
+}
+
 func TestProbe_exitsNonZeroWhenItIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
