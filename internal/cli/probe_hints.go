@@ -20,7 +20,7 @@ func hints(result *registry.ProbeResult) []hint {
 	gates := registry.Gates()
 	if hasNoGates(result) {
 		gates = []registry.Gate{registry.ListTools}
-		found = append(found, hint{text: noGatesHint(result.Target)})
+		found = append(found, hint{text: noGatesHint(result)})
 	}
 	for _, entry := range registry.Causes() {
 		var failed []registry.Gate
@@ -77,21 +77,26 @@ func canaryLines(result *registry.ProbeResult) []string {
 	}
 }
 
-// hasNoGates reports whether the server knows neither of the two pages. The
-// detail of g2 may be the text of its 404 page, so only g1 shows the number.
+// hasNoGates reports whether the server knows neither of the two pages: it says
+// that they are missing or, when it speaks MCP, refuses them in another way, as
+// an endpoint does that answers at every path. The detail of g2 may be the text
+// of the page, so only g1 shows the number.
 func hasNoGates(result *registry.ProbeResult) bool {
-	return result.Profile != registry.Protocol &&
-		strings.HasPrefix(result.Healthz.Detail, "status 404") && result.Test.Cause == registry.Status
+	if result.Profile == registry.Protocol || result.Healthz.Cause != registry.Status || result.Test.Cause != registry.Status {
+		return false
+	}
+	detail := result.Healthz.Detail
+	return strings.HasPrefix(detail, "status 404") || strings.HasPrefix(detail, "status 4") && result.Era != ""
 }
 
-func noGatesHint(target string) string {
-	if strings.HasSuffix(target, "/mcp") {
+func noGatesHint(result *registry.ProbeResult) string {
+	if strings.HasSuffix(result.Target, "/mcp") {
 		return "This looks like the address of the MCP endpoint. Give the address without /mcp at its end; or, if the server " +
 			"has no pages /healthz and /test, add --profile protocol."
 	}
 	return "healthz, test: This server has no three gates; it does not know these two pages. Check the address, " +
 		"give the server the pages (in Go, the package gates mounts both), or probe its MCP endpoint alone: " +
-		"countersign probe " + visible(target) + "/mcp --profile protocol"
+		"countersign probe " + visible(result.Target) + "/mcp --profile protocol"
 }
 
 // probesTable shows many results to a person, a line each.

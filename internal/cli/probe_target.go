@@ -83,6 +83,10 @@ func (c *probeCommand) one(p *process, loaded *config.Config) (probe.MCPServer, 
 	case registry.IsName(c.Target[0]):
 		return namedServer(loaded, c.Target[0])
 	}
+	if isCommand(c.Target[0]) {
+		return probe.MCPServer{}, fault.New(fault.InvalidArgument, "the URL has no scheme; it looks like a command").
+			WithHint("A command stands behind --, such as countersign probe -- %s.", registry.Shorten(strings.Fields(c.Target[0])[0], textWidth))
+	}
 	switch registry.Profile(c.Profile) {
 	case "", registry.ThreeGates:
 		return probe.ParseMCPServer(c.Target[0], c.MCPURL)
@@ -97,6 +101,14 @@ func (c *probeCommand) one(p *process, loaded *config.Config) (probe.MCPServer, 
 		With(fault.Field, "profile").WithHint("The profiles are three-gates and protocol.")
 }
 
+// isCommand reports whether a word that is no name looks like a program, by a
+// path or with arguments, and not like an address without its scheme.
+func isCommand(word string) bool {
+	fields := strings.Fields(word)
+	return len(fields) > 0 && !strings.Contains(word, "://") &&
+		(len(fields) > 1 || strings.ContainsAny(word[:1], `./~`) || strings.Contains(word, `\`))
+}
+
 func namedServer(loaded *config.Config, name string) (probe.MCPServer, error) {
 	component, ok := loaded.Component(name)
 	if ok {
@@ -107,7 +119,7 @@ func namedServer(loaded *config.Config, name string) (probe.MCPServer, error) {
 			WithHint("Name the file with --config; an address is written in full, such as http://%s, and a command behind --.", name)
 	}
 	return probe.MCPServer{}, fault.New(fault.NotFound, "%s names no component %s", loaded.File, name).
-		WithHint("countersign config check lists the components.")
+		WithHint("countersign config check lists the components; a command stands behind --.")
 }
 
 // ofClient reads --mcp-config.

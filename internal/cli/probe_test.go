@@ -116,6 +116,30 @@ func TestHealthcheck_printsTheGateAsJSON(t *testing.T) {
 	}
 }
 
+func TestProbe_namesTheProfileOfAnEndpointThatAnswersAtEveryPath(t *testing.T) {
+	t.Parallel()
+	server := mcp.NewServer(&mcp.Implementation{Name: "tiny", Version: "0.0.1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "noop", InputSchema: map[string]any{"type": "object"}}, nil)
+	listening := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(listening.Close)
+	_, out, _ := newShell(t).run("probe", listening.URL)
+	if want := "countersign probe " + listening.URL + "/mcp --profile protocol"; !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+		t.Errorf("no word of %s:\n%s", want, out)
+	}
+}
+
+func TestProbe_saysHowACommandIsProbed(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"./hello": "probe -- ./hello.", "/opt/hello": "probe -- /opt/hello.", "npx -y server --key=secret": "probe -- npx.", `bin\hello`: `probe -- bin\hello.`,
+		"hello": "a command behind --", "127.0.0.1:8080": "Write it in full", "example.com/mcp": "Write it in full",
+	} {
+		if code, _, err := newShell(t).run("probe", word); code != exitAsk || !strings.Contains(err, want) || strings.Contains(err, "secret") {
+			t.Errorf("%s: exit %d with %q, want %q", word, code, err, want)
+		}
+	}
+}
+
 func TestHealthcheck_asksForTheAddressWithoutThePage(t *testing.T) {
 	t.Parallel()
 	url := threeGates(t, 200, `{"ok":true}`)
