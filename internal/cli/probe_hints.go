@@ -15,7 +15,7 @@ type hint struct {
 
 // hints says of the failed gates what happened and what to do next, and names
 // gates that failed for the same cause together.
-func hints(result *registry.ProbeResult) []hint {
+func hints(result *registry.ProbeResult, only []registry.Gate) []hint {
 	var found []hint
 	gates := registry.Gates()
 	if hasNoGates(result) {
@@ -36,6 +36,9 @@ func hints(result *registry.ProbeResult) []hint {
 			}
 			found = append(found, each)
 		}
+	}
+	if len(only) == 0 && isCanaryMissing(result) && !strings.HasSuffix(result.Test.Detail, heldBack) {
+		found = append(found, hint{text: "test: To ask for the other gates alone, add " + onlyOthers + "."})
 	}
 	return found
 }
@@ -119,11 +122,11 @@ func probesTable(file string, results []registry.ProbeResult, only []registry.Ga
 		asked = " at " + gateNames(only)
 	}
 	fmt.Fprintf(&out, "%s  %d of %d servers pass%s: %s\n\n", paint.bold(visible(file)), passed, len(results), asked, verdict)
-	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s  %-9s%-6s%-11s%s", width, "server", "healthz", "test", "listTools", "found")))
+	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s  %-9s%-11s%-11s%s", width, "server", "healthz", "test", "listTools", "found")))
 	for i := range results {
 		result := &results[i]
 		fmt.Fprintf(&out, "  %-*s  %s   %s%s     %s\n", width, shownName(result), lamp(result.Healthz.OK, paint),
-			lamp(result.Test.OK, paint), lamp(result.ListTools.OK, paint), found(result))
+			testLamp(result, paint), lamp(result.ListTools.OK, paint), found(result))
 	}
 	if lines := manyHints(results, only); len(lines) > 0 {
 		out.WriteString("\n")
@@ -132,6 +135,17 @@ func probesTable(file string, results []registry.ProbeResult, only []registry.Ga
 		}
 	}
 	return out.String()
+}
+
+// notAsked is what a table of many shows for a gate test that fails for want of a
+// canary, since FAIL would read as if the server were broken.
+const notAsked = "not asked"
+
+func testLamp(result *registry.ProbeResult, paint painter) string {
+	if isCanaryMissing(result) {
+		return paint.red(notAsked) + "  "
+	}
+	return lamp(result.Test.OK, paint) + "     "
 }
 
 // shownName is the name of a server in a table of many.
@@ -156,13 +170,16 @@ func found(result *registry.ProbeResult) string {
 	return registry.Shorten(fmt.Sprintf("%s; %s", oneLine(result.ListTools.Detail), serverLine(result)), textWidth)
 }
 
+// onlyOthers asks for the gates that need no canary.
+const onlyOthers = "--only healthz,listTools"
+
 // manyHints says for each cause that was found what to do next, once.
 func manyHints(results []registry.ProbeResult, only []registry.Gate) []string {
 	var lines []string
 	for i := range results {
 		if len(only) == 0 && isCanaryMissing(&results[i]) {
-			lines = append(lines, "Where no canary is declared, nothing shows that the server works. Make it a component of countersign.yaml "+
-				"with a canary; or ask for the other gates alone: --only healthz,listTools")
+			lines = append(lines, notAsked+": No harmless call is declared, or it is held back, so nothing shows that the server works, and the "+
+				"gate test has not passed. Make it a component of countersign.yaml with a canary; or ask for the other gates alone: "+onlyOthers)
 			break
 		}
 	}

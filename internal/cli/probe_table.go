@@ -26,7 +26,7 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, paint painte
 		got := result.Gate(gate)
 		fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, gate, lamp(got.OK, paint), got.LatencyMs, gateDetail(result, gate))
 	}
-	if hints := hints(result); len(hints) > 0 {
+	if hints := hints(result, only); len(hints) > 0 {
 		out.WriteString("\n")
 		for _, each := range hints {
 			row(&out, paint, "hint", each.text)
