@@ -102,6 +102,17 @@ func TestExplain_curlLineGetsTheSameFailure(t *testing.T) {
 	}
 }
 
+func TestExplain_curlLineRepeatsTheRefusedPostWithTheTimeOfTheGate(t *testing.T) {
+	t.Parallel()
+	missing := listening(t, http.NotFound)
+	for args, limit := range map[string]string{"": "-m 10.0 ", "--timeout=3s": "-m 3.0 "} {
+		got := explained(t, newShell(t), registry.ListTools, append(strings.Fields(args), missing)...)
+		if curl := got.Transcript.Curl; !strings.Contains(curl, limit) || !strings.Contains(curl, "-X 'POST'") || !strings.Contains(curl, `"method":"initialize"`) {
+			t.Errorf("want the POST of initialize with %s, got %s", limit, curl)
+		}
+	}
+}
+
 // stubborn is a legacy server that opens a session, demands it and a token, and
 // fails at the second page with what it was asked.
 type stubborn struct {

@@ -28,6 +28,8 @@ const (
 // nil records nothing. Exchanges over HTTP are recorded by the client of an
 // Outlet; the messages of a process by Sent, Received and Said.
 type Recorder struct {
+	Limit time.Duration // of the gate, which a curl line keeps to; 0 for what each request has left
+
 	mu        sync.Mutex
 	exchanges []*recording
 	messages  []registry.WireMessage
@@ -41,7 +43,7 @@ type recording struct {
 	carried  carried
 	sent     []byte // the body, to MaxCurlBody
 	sentAll  int64
-	limit    time.Duration // that was left; 0 for none
+	limit    time.Duration // of the gate, or that was left; 0 for none
 	began    time.Time
 	took     time.Duration
 	trace    *trace
@@ -96,6 +98,9 @@ func (r *Recorder) roundTrip(transport http.RoundTripper, request *http.Request,
 	one := &recording{request: request, carried: with, began: time.Now(), trace: newTrace(), sentAll: request.ContentLength}
 	if deadline, ok := request.Context().Deadline(); ok {
 		one.limit = time.Until(deadline)
+	}
+	if r.Limit > 0 {
+		one.limit = r.Limit
 	}
 	if request.GetBody != nil {
 		if body, err := request.GetBody(); err == nil {

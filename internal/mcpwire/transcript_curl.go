@@ -15,12 +15,13 @@ import (
 )
 
 // reproduce writes what makes the failing exchange again with curl: the last
-// one that is neither an answer to the server nor the end of a session. Before
-// it comes what opens the session that it belongs to.
+// one that is neither an answer to the server nor the end of a session, nor a
+// stream that was asked for only after a refusal and refused as well. Before it
+// comes what opens the session that it belongs to.
 func reproduce(exchanges []*recording, hide *Redactor, into *registry.Transcript) {
 	var failing *recording
 	for _, one := range exchanges {
-		if one.asks() {
+		if one.asks() && (failing == nil || !one.isRefusedStream()) {
 			failing = one
 		}
 	}
@@ -43,6 +44,13 @@ func (o *recording) asks() bool {
 	}
 	members, _ := objectOf(o.sent)
 	return members["method"] != nil
+}
+
+// isRefusedStream reports whether an event stream was asked for and not given.
+func (o *recording) isRefusedStream() bool {
+	const stream = "text/event-stream"
+	return o.request.Method == http.MethodGet && o.request.Header.Get("Accept") == stream && o.status != "" &&
+		!(strings.HasPrefix(o.status, "2") && strings.HasPrefix(o.header.Get("Content-Type"), stream))
 }
 
 // curlWriter writes exchanges as words of a POSIX shell.

@@ -38,7 +38,7 @@ func (s Settings) opened(server MCPServer) Settings {
 // recorded returns the settings for one gate, which keeps a transcript of its own.
 func (s Settings) recorded() Settings {
 	if s.Transcripts {
-		s.outlet = s.outlet.With(&mcpwire.Recorder{})
+		s.outlet = s.outlet.With(&mcpwire.Recorder{Limit: s.Timeout})
 	}
 	return s
 }
