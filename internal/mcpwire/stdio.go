@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -49,6 +50,8 @@ func (s *stdio) ask(ctx context.Context, request outgoing) (message, int, error)
 		switch {
 		case got.answers(*request.ID):
 			return got, 0, nil
+		case got.method == request.Method && string(got.id) == strconv.FormatInt(*request.ID, 10):
+			return message{}, 0, s.unusable("it echoes what it is sent; is this an MCP server?")
 		case got.isAnonymousError():
 			s.said = &Failure{Cause: s.phaseCause(), Detail: got.err.detail()}
 		case got.method != "" && got.id != nil:

@@ -205,3 +205,11 @@ func TestProcesses_beginWithTheEraThatWorkedLast(t *testing.T) {
 		}
 	}
 }
+
+func TestProbe_tellsAnEchoAtOnce(t *testing.T) {
+	t.Parallel()
+	got := probe.StartedServer([]string{"cat"}).Probe(t.Context(), settings(generous))
+	if got.ListTools.Cause != registry.Handshake || got.ListTools.Detail != "it echoes what it is sent; is this an MCP server?" {
+		t.Errorf("%s: %s", got.ListTools.Cause, got.ListTools.Detail)
+	}
+}
