@@ -64,6 +64,7 @@ soak: needs
 	./tools/fuzz.sh 5m
 
 bench:
+	./tools/bench-needs.sh bin/bench
 	go run ./bench -out bench/RESULTS.md
 
 build:

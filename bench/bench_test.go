@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -176,4 +177,37 @@ func decideOne(t *testing.T, to writer) task.NewTask {
 		}
 	}
 	return created
+}
+
+// The stub must be what it claims to be before anything is measured against it.
+func TestCountRequests_isWhatTheContractSays(t *testing.T) {
+	figures, err := countRequests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(figures) != 7 {
+		t.Errorf("got %d figures, want 7", len(figures))
+	}
+	for _, f := range figures {
+		if got := f.value.median(); got != f.target.limit {
+			t.Errorf("%s: got %v, want %v", f.name, got, f.target.limit)
+		}
+	}
+}
+
+func TestProber_probesRoundByRound(t *testing.T) {
+	server := newStub(registry.Modern, false)
+	defer server.Close()
+	orders := strings.NewReader(`{"URL":"` + server.URL + `","Count":3,"AtOnce":2}` + "\n" + `{"URL":"` + server.URL + `","Count":1,"AtOnce":1}` + "\n")
+	var answers strings.Builder
+	if err := probeAsTold(t.Context(), orders, &answers); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"Passed":3,"Failure":""}` + "\n" + `{"Passed":1,"Failure":""}` + "\n"
+	if diff := cmp.Diff(want, answers.String()); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	if got := server.requests.Load(); got != 16 {
+		t.Errorf("4 probes made %d requests, want 16", got)
+	}
 }

@@ -25,6 +25,7 @@ type lab struct {
 	hammerFor time.Duration
 	roundFor  time.Duration
 	tasks     int
+	probes    int // in each round of the prober
 }
 
 // The sides of a comparison.

@@ -47,6 +47,7 @@ func experiments() []experiment {
 		{"start", startAndIdle},
 		{"reads", readBoth},
 		{"micro", micro},
+		{"probes", probes},
 	}
 }
 
@@ -69,6 +70,7 @@ func parse(arguments []string, printTo io.Writer) (settings, error) {
 	flags.IntVar(&s.processes, "processes", 64, "processes that hammer one file")
 	flags.DurationVar(&s.hammerFor, "hammer", 10*time.Second, "length of a round of hammering")
 	flags.DurationVar(&s.roundFor, "for", 3*time.Second, "length of a round of the other experiments with writes")
+	flags.IntVar(&s.probes, "probes", 2000, "probes in each round of the prober")
 	flags.IntVar(&s.tasks, "tasks", 1_000_000, "tasks in the large file, in thousands")
 	return s, flags.Parse(arguments)
 }
@@ -76,6 +78,9 @@ func parse(arguments []string, printTo io.Writer) (settings, error) {
 func run(ctx context.Context, arguments []string, in io.Reader, out, printTo io.Writer) error {
 	if len(arguments) == 2 && arguments[0] == workerCommand {
 		return work(ctx, arguments[1], in, out)
+	}
+	if len(arguments) == 1 && arguments[0] == proberCommand {
+		return probeAsTold(ctx, in, out)
 	}
 	asked, err := parse(arguments, printTo)
 	if errors.Is(err, flag.ErrHelp) {

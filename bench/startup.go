@@ -130,18 +130,24 @@ func idleMemory(ctx context.Context, command string, arguments ...string) (megab
 }
 
 // resident reads VmRSS of a process, in megabytes.
-func resident(pid int) (float64, error) {
+func resident(pid int) (float64, error) { return memoryOf(pid, "VmRSS") }
+
+// residentPeak reads VmHWM of a process, the most that VmRSS ever was.
+func residentPeak(pid int) (float64, error) { return memoryOf(pid, "VmHWM") }
+
+// memoryOf reads a line of the status of a process, in megabytes.
+func memoryOf(pid int, name string) (float64, error) {
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {
 		return 0, fmt.Errorf("read the memory of a process, which needs Linux: %w", err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if kibibytes, found := strings.CutPrefix(line, "VmRSS:"); found {
+		if kibibytes, found := strings.CutPrefix(line, name+":"); found {
 			value, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(kibibytes), " kB"), 64)
 			return value * 1024 / megabyte, err
 		}
 	}
-	return 0, errors.New("the status of the process has no VmRSS")
+	return 0, errors.New("the status of the process has no " + name)
 }
 
 func (l *lab) sizes() (ours, empty float64, err error) {

@@ -40,9 +40,14 @@ func (o Outlet) gateway() *gateway {
 	return g
 }
 
+// bufferSize is that of each direction of a connection, in bytes. Messages are
+// mostly smaller, and thousands of probes may be under way.
+const bufferSize = 1 << 10
+
 func (o Outlet) transport(certificate *tls.Certificate) *http.Transport {
 	transport := &http.Transport{
 		DisableCompression: true, MaxResponseHeaderBytes: MaxHeaderBytes, DialContext: o.dial,
+		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
 	}
 	if o.Roots != nil || certificate != nil {
 		transport.TLSClientConfig = &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12}

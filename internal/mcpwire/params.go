@@ -1,6 +1,7 @@
 package mcpwire
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 )
+
+const annotationKey = "x-mcp-header"
 
 // maxDepth bounds how deep a schema is searched for annotations.
 const maxDepth = 64
@@ -24,6 +27,9 @@ type annotation struct {
 // annotations returns those of a tool's input schema. An error says that one of
 // them breaks the rules of the revision, so that the tool must not be used.
 func annotations(schema json.RawMessage) ([]annotation, error) {
+	if !bytes.Contains(schema, []byte(annotationKey)) && !bytes.ContainsRune(schema, '\\') {
+		return nil, nil // as in most; a key may be written with escapes
+	}
 	search := annotationSearch{seen: map[string]bool{}}
 	err := search.in(schema, nil, true)
 	return search.found, err
@@ -42,7 +48,7 @@ func (s *annotationSearch) in(raw json.RawMessage, path []string, reachable bool
 	if len(path) > maxDepth {
 		return errors.New("the schema is nested too deep")
 	}
-	if name, marked := schema["x-mcp-header"]; marked {
+	if name, marked := schema[annotationKey]; marked {
 		if err := s.take(name, schema["type"], path, reachable); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 
 func TestAnnotations_areValidOnlyWhereAnArgumentIs(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 100) + `{}` + strings.Repeat(`}}`, 100)
+	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 100) + `{"x-mcp-header":"R"}` + strings.Repeat(`}}`, 100)
 	for name, row := range map[string]struct {
 		schema string
 		found  int
@@ -45,6 +45,8 @@ func TestAnnotations_areValidOnlyWhereAnArgumentIs(t *testing.T) {
 		"below $defs":               {`{"$defs":{"a":{"type":"string","x-mcp-header":"R"}}}`, 0, "where no argument is"},
 		"below additional":          {`{"additionalProperties":{"type":"string","x-mcp-header":"R"}}`, 0, "where no argument is"},
 		"deeper than anyone writes": {deep, 0, "too deep"},
+		"deep, and nothing marked":  {strings.ReplaceAll(deep, "x-mcp-header", "title"), 0, ""},
+		"written with an escape":    {`{"properties":{"a":{"type":"string","x-mcp-he\u0061der":"R"}}}`, 1, ""},
 	} {
 		found, err := annotations(json.RawMessage(row.schema))
 		switch {
