@@ -12,8 +12,9 @@ import (
 // MaxProblems bounds the problems that are reported of one file.
 const MaxProblems = 100
 
-// excerptWidth bounds the characters of a line that are shown around a problem.
-const excerptWidth = 100
+// excerptWidth bounds the characters of a line that are shown around a problem:
+// with the number of the line they fit 80 columns.
+const excerptWidth = 70
 
 // DetailProblems names the detail of a fault that holds the problems of a file.
 const DetailProblems = "problems"
