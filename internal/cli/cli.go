@@ -168,10 +168,11 @@ func report(around Surroundings, asJSON bool, err error) int {
 		_ = printJSON(around.Out, coded)
 		return exitCode(coded.Code)
 	}
-	fmt.Fprintf(around.Err, "countersign: %s: %s\n", coded.Code, visible(coded.Message))
+	told := fmt.Sprintf("countersign: %s: %s\n", coded.Code, visible(coded.Message))
 	if coded.Hint != "" {
-		fmt.Fprintf(around.Err, "  %s\n", visible(coded.Hint))
+		told += fmt.Sprintf("  %s\n", visible(coded.Hint))
 	}
+	_, _ = io.WriteString(around.Err, painterFor(around.Err, around.Getenv).fold(told))
 	return exitCode(coded.Code)
 }
 

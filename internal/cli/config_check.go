@@ -131,10 +131,6 @@ func counted(number int, noun string) string {
 
 // paintedProblem sets off the first line, which says what is wrong and where.
 func paintedProblem(problem config.Problem, paint painter) string {
-	headline, rest, more := strings.Cut(visible(problem.String()), "\n")
-	headline = paint.bold(headline)
-	if more {
-		headline += "\n" + rest
-	}
-	return headline
+	headline := visible(problem.Error())
+	return paint.bold(paint.fold(headline)) + paint.fold(strings.TrimPrefix(visible(problem.String()), headline))
 }

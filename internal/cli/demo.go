@@ -109,6 +109,11 @@ func (s *demoStory) broken(err error) error {
 
 func (s *demoStory) say(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }
 
+// heading prints the question of a half of the story, and what plays in it.
+func (s *demoStory) heading(question, cast string) {
+	s.say("\n%s  %s\n", s.paint.bold(question), s.paint.foldFrom(cast, len(question)+2, len("1. ")))
+}
+
 // scene records an outcome and prints it as one line.
 func (s *demoStory) scene(who, did, outcome string, good bool) {
 	s.scenes = append(s.scenes, demoScene{Who: who, Did: did, Outcome: outcome})
@@ -121,5 +126,7 @@ func (s *demoStory) scene(who, did, outcome string, good bool) {
 
 // aside prints what stands behind a scene, indented below it.
 func (s *demoStory) aside(format string, args ...any) {
-	s.say("                           %s\n", s.paint.dim(visible(fmt.Sprintf(format, args...))))
+	const indent = 27
+	text := s.paint.foldFrom(visible(fmt.Sprintf(format, args...)), indent, indent)
+	s.say("%*s%s\n", indent, "", s.paint.dim(text))
 }

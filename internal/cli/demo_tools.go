@@ -27,8 +27,7 @@ const (
 // tellOfTools probes two servers that differ in one thing: whether the tool
 // they exist for can really be run.
 func (s *demoStory) tellOfTools(ctx context.Context) error {
-	s.say("\n%s  Two MCP servers with the same code; one was built around a truncated download.\n",
-		s.paint.bold("2. Do the tools really work?"))
+	s.heading("2. Do the tools really work?", "Two MCP servers with the same code; one was built around a truncated download.")
 	works := filepath.Join(s.folder, "complete", demoTool)
 	broken := filepath.Join(s.folder, "truncated", demoTool)
 	if err := installDemoTools(s.self, works, broken); err != nil {

@@ -38,8 +38,8 @@ type demoAgent struct {
 // tellOfWork tells how a task is claimed, refused to its prover, rejected,
 // superseded and verified by two agents over MCP.
 func (s *demoStory) tellOfWork(ctx context.Context) (err error) {
-	s.say("\n%s  Two agents, each with its own `countersign mcp` process, one database.\n\n",
-		s.paint.bold("1. Is the work really done?"))
+	s.heading("1. Is the work really done?", "Two agents, each with its own `countersign mcp` process, one database.")
+	s.say("\n")
 	devops, err := s.connect(ctx, "devops")
 	if err != nil {
 		return err

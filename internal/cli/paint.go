@@ -7,12 +7,20 @@ import (
 	"golang.org/x/term"
 )
 
-// painter colours text for a terminal, and leaves it alone elsewhere.
-type painter struct{ on bool }
+// painter colours text for a terminal and breaks it to its width, and leaves it
+// alone elsewhere.
+type painter struct {
+	on    bool
+	width int // columns of the terminal; 0 elsewhere
+}
 
-// painterFor paints when out is a terminal and NO_COLOR (no-color.org) is unset.
+// painterFor breaks lines when out is a terminal, and paints when NO_COLOR
+// (no-color.org) is unset, too.
 func painterFor(out io.Writer, getenv func(string) string) painter {
-	return painter{on: isTerminal(out) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	return painter{
+		on:    isTerminal(out) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
+		width: widthOf(out),
+	}
 }
 
 // isTerminal reports whether out is a terminal that a person may be watching.

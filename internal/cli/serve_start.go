@@ -106,13 +106,17 @@ func (s serving) text(paint painter) string {
 	fmt.Fprintf(&out, "%s %s is serving on this machine.\n\n", paint.bold("Countersign"), s.Version)
 	fmt.Fprintf(&out, "  page      %s/\n", s.URL)
 	fmt.Fprintf(&out, "  MCP       %s\n", s.MCP)
-	fmt.Fprintf(&out, "  healthz   %s  %s\n", s.Healthz, paint.dim("is the process alive?"))
-	fmt.Fprintf(&out, "  test      %s     %s\n", s.Test, paint.dim("does it work? writes to the database and reads it back"))
-	fmt.Fprintf(&out, "  database  %s\n", visible(s.Database))
+	note := func(text string) string {
+		column := len("  healthz   ") + len(s.Healthz) + 2
+		return paint.dim(paint.foldFrom(text, column, column))
+	}
+	fmt.Fprintf(&out, "  healthz   %s  %s\n", s.Healthz, note("is the process alive?"))
+	fmt.Fprintf(&out, "  test      %s     %s\n", s.Test, note("does it work? writes to the database and reads it back"))
+	fmt.Fprintf(&out, "  database  %s\n", paint.foldFrom(visible(s.Database), len("  database  "), len("  database  ")))
 	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Client configuration, over HTTP:"), s.Clients.HTTP)
-	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Or let the client start the installed binary, locked to one agent (give each its own id):"), visible(s.Clients.Stdio.String()))
+	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold(paint.fold("Or let the client start the installed binary, locked to one agent (give each its own id):")), visible(s.Clients.Stdio.String()))
 	if strings.HasPrefix(s.Database, "postgres") {
-		out.WriteString("\nThe URL is shown without password and options; give them to the client by PGPASSWORD and the like.\n")
+		out.WriteString(paint.fold("\nThe URL is shown without password and options; give them to the client by PGPASSWORD and the like.\n"))
 	}
 	fmt.Fprintf(&out, "\nDo not take its word for it: %s\n", paint.bold("countersign probe "+s.URL))
 	fmt.Fprintf(&out, "%s\n\n", paint.dim("Ctrl-C ends it."))

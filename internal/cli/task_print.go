@@ -17,7 +17,7 @@ func answer(p *process, shape any, format string, args ...any) error {
 	if p.JSON {
 		return printJSON(p.Out, shape)
 	}
-	_, err := fmt.Fprintf(p.Out, format, args...)
+	_, err := io.WriteString(p.Out, painterFor(p.Out, p.Getenv).fold(fmt.Sprintf(format, args...)))
 	return err
 }
 

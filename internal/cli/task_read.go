@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/task"
 )
@@ -34,12 +33,12 @@ func (c *taskShowCommand) Run(ctx context.Context, p *process, shared *taskComma
 // wholeTask lays a task out: title, status, history, lineage, then the texts.
 func wholeTask(paint painter, t task.Task, transitions []task.Transition) string {
 	var page strings.Builder
-	fmt.Fprintf(&page, "%s\n", paint.bold(oneLine(t.Title)))
+	fmt.Fprintf(&page, "%s\n", paint.bold(paint.fold(oneLine(t.Title))))
 	fmt.Fprintf(&page, "task %s is %s\n\n", t.TaskID, painted(paint, t.Status, 0))
 	for i, change := range t.History {
 		stood := transitions[i].Principal
-		fmt.Fprintf(&page, "  %s  %-8s  by %s %s\n", shownTime(change.At), change.Kind, change.Agent,
-			paint.dim("("+oneLine(stood.Kind+" "+stood.ID)+")"))
+		row := fmt.Sprintf("  %s  %-8s  by %s ", shownTime(change.At), change.Kind, change.Agent)
+		page.WriteString(row + paint.dim(paint.foldFrom("("+oneLine(stood.Kind+" "+stood.ID)+")", columns(row), hanging)) + "\n")
 	}
 	if len(transitions) > 2 && transitions[1].Principal == transitions[2].Principal {
 		fmt.Fprintf(&page, "  %s\n", paint.red("prover and verifier have different names and the same principal"))
@@ -54,11 +53,11 @@ func wholeTask(paint painter, t task.Task, transitions []task.Transition) string
 	fmt.Fprintf(&page, "\n%s\n", paint.bold("Acceptance criteria"))
 	for i, criterion := range t.AcceptanceCriteria {
 		number := fmt.Sprintf("%4d. ", i+1)
-		fmt.Fprintf(&page, "%s%s\n", number, strings.TrimPrefix(indented(criterion, "      "), "      "))
+		fmt.Fprintf(&page, "%s%s\n", number, strings.TrimPrefix(paint.fold(indented(criterion, "      ")), "      "))
 	}
 	for _, part := range []struct{ name, text string }{{"Evidence", t.Evidence}, {"Notes", t.Notes}} {
 		if part.text != "" {
-			fmt.Fprintf(&page, "\n%s\n%s\n", paint.bold(part.name), indented(part.text, "  "))
+			fmt.Fprintf(&page, "\n%s\n%s\n", paint.bold(part.name), paint.fold(indented(part.text, "  ")))
 		}
 	}
 	return page.String()
@@ -98,52 +97,4 @@ func (c *taskListCommand) Run(ctx context.Context, p *process, shared *taskComma
 		_, err = fmt.Fprint(p.Out, pageOfTasks(painterFor(p.Out, p.Getenv), page))
 		return err
 	})
-}
-
-// maxListedTitle is how many characters of a title a list shows; task show
-// gives the whole.
-const maxListedTitle = 80
-
-// pageOfTasks lays a list out: one line a task, the title last because only its
-// width is not known; then how many tasks there are.
-func pageOfTasks(paint painter, page task.Page) string {
-	var table strings.Builder
-	if len(page.Tasks) == 0 {
-		table.WriteString("No task to list.\n")
-	}
-	agents := len("CREATED BY")
-	for _, listed := range page.Tasks {
-		agents = max(agents, len(listed.CreatedBy), len(listed.ClaimedBy))
-	}
-	if len(page.Tasks) > 0 {
-		head := fmt.Sprintf("%-8s  %-36s  %-23s  %-*s  %-*s  %s", "STATUS", "TASK", "UPDATED", agents, "CREATED BY", agents, "CLAIMED BY", "TITLE")
-		fmt.Fprintf(&table, "%s\n", paint.dim(head))
-	}
-	for _, listed := range page.Tasks {
-		claimedBy := listed.ClaimedBy
-		if claimedBy == "" {
-			claimedBy = "-"
-		}
-		fmt.Fprintf(&table, "%s  %s  %s  %-*s  %-*s  %s\n", painted(paint, listed.Status, 8), listed.TaskID,
-			shownTime(listed.UpdatedAt), agents, listed.CreatedBy, agents, claimedBy, oneLine(shortened(listed.Title)))
-	}
-	if page.NextCursor != "" {
-		fmt.Fprintf(&table, "%s\n", paint.dim("There are more: give --cursor "+page.NextCursor))
-	}
-	counted := func(n int) string {
-		if n >= page.CountsCappedAt {
-			return fmt.Sprintf("%d or more", n)
-		}
-		return fmt.Sprint(n)
-	}
-	fmt.Fprintf(&table, "All tasks: %s pending, %s claimed, %s verified, %s rejected\n", counted(page.Counts.Pending),
-		counted(page.Counts.Claimed), counted(page.Counts.Verified), counted(page.Counts.Rejected))
-	return table.String()
-}
-
-func shortened(title string) string {
-	if utf8.RuneCountInString(title) <= maxListedTitle {
-		return title
-	}
-	return string([]rune(title)[:maxListedTitle-1]) + "…"
 }

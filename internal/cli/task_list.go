@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+const (
+	// maxListedTitle is how many characters of a title a list shows; task show
+	// gives the whole.
+	maxListedTitle = 80
+	// minListedTitle is how many columns a title has to get to stand in the row.
+	minListedTitle = 20
+)
+
+// pageOfTasks lays a list out: one line a task, the title last because only its
+// width is not known; then how many tasks there are. On a terminal too narrow
+// for that, agents and title stand below the rest, each at a margin of its own.
+func pageOfTasks(paint painter, page task.Page) string {
+	var table strings.Builder
+	if len(page.Tasks) == 0 {
+		table.WriteString("No task to list.\n")
+	}
+	agents := len("CREATED BY")
+	for _, listed := range page.Tasks {
+		agents = max(agents, len(listed.CreatedBy), len(listed.ClaimedBy))
+	}
+	before := len(fmt.Sprintf("%-8s  %-36s  %-23s  %-*s  %-*s  ", "", "", "", agents, "", agents, ""))
+	narrow := paint.width > 0 && paint.width < before+minListedTitle
+	if len(page.Tasks) > 0 {
+		head := fmt.Sprintf("%-8s  %-36s  %s", "STATUS", "TASK", "UPDATED")
+		if !narrow {
+			head = fmt.Sprintf("%-8s  %-36s  %-23s  %-*s  %-*s  %s", "STATUS", "TASK", "UPDATED", agents, "CREATED BY", agents, "CLAIMED BY", "TITLE")
+		}
+		fmt.Fprintf(&table, "%s\n", paint.dim(head))
+	}
+	for _, listed := range page.Tasks {
+		row := fmt.Sprintf("%s  %s  %s", painted(paint, listed.Status, 8), listed.TaskID, shownTime(listed.UpdatedAt))
+		title := oneLine(shortened(listed.Title))
+		if narrow {
+			fmt.Fprintf(&table, "%s\n%s", row, paint.belowRow(listed, title))
+			continue
+		}
+		claimedBy := listed.ClaimedBy
+		if claimedBy == "" {
+			claimedBy = "-"
+		}
+		if paint.width > 0 {
+			title = cut(title, paint.width-before)
+		}
+		fmt.Fprintf(&table, "%s  %-*s  %-*s  %s\n", row, agents, listed.CreatedBy, agents, claimedBy, title)
+	}
+	if page.NextCursor != "" {
+		fmt.Fprintf(&table, "%s\n", paint.dim(paint.fold("There are more: give --cursor "+page.NextCursor)))
+	}
+	table.WriteString(paint.fold(countsOf(page)))
+	return table.String()
+}
+
+// belowRow is what of a task does not fit its row.
+func (p painter) belowRow(listed task.Summary, title string) string {
+	const ours, theirs = "          ", "            "
+	agents := "created by " + string(listed.CreatedBy)
+	if listed.ClaimedBy != "" {
+		agents += ", claimed by " + string(listed.ClaimedBy)
+	}
+	return p.fold(ours+agents+"\n") + theirs + cut(title, p.width-len(theirs)) + "\n"
+}
+
+func countsOf(page task.Page) string {
+	counted := func(n int) string {
+		if n >= page.CountsCappedAt {
+			return fmt.Sprintf("%d or more", n)
+		}
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("All tasks: %s pending, %s claimed, %s verified, %s rejected\n", counted(page.Counts.Pending),
+		counted(page.Counts.Claimed), counted(page.Counts.Verified), counted(page.Counts.Rejected))
+}
+
+func shortened(title string) string {
+	if utf8.RuneCountInString(title) <= maxListedTitle {
+		return title
+	}
+	return string([]rune(title)[:maxListedTitle-1]) + "…"
+}
