@@ -50,7 +50,7 @@ func (o *recording) asks() bool {
 func (o *recording) isRefusedStream() bool {
 	const stream = "text/event-stream"
 	return o.request.Method == http.MethodGet && o.request.Header.Get("Accept") == stream && o.status != "" &&
-		!(strings.HasPrefix(o.status, "2") && strings.HasPrefix(o.header.Get("Content-Type"), stream))
+		(!strings.HasPrefix(o.status, "2") || !strings.HasPrefix(o.header.Get("Content-Type"), stream))
 }
 
 // curlWriter writes exchanges as words of a POSIX shell.

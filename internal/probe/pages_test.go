@@ -125,7 +125,7 @@ func TestHealthz_givesTheReasonOfTheServer(t *testing.T) {
 		"a page that is missing": {http.NotFound, "status 404", generous},
 		"a long one":             {says(500, `{"detail":"`+strings.Repeat("x", 9<<10)+`"}`), "status 500", generous},
 		"a body that drips": {func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(503)
+			w.WriteHeader(http.StatusServiceUnavailable)
 			drips("application/json", `{"detail":"no API key"}`)(w, r)
 		}, "status 503", short},
 	} {
