@@ -97,9 +97,12 @@ func noGatesHint(result *registry.ProbeResult) string {
 		return "This looks like the address of the MCP endpoint. Give the address without /mcp at its end; or, if the server " +
 			"has no pages /healthz and /test, add --profile protocol."
 	}
+	alone := "countersign probe " + visible(result.Target) + "/mcp --profile protocol"
+	if !result.ListTools.OK {
+		alone = "countersign probe " + visible(result.Target) + " --profile protocol, or with the path at which it speaks MCP"
+	}
 	return "healthz, test: This server has no three gates; it does not know these two pages. Check the address, " +
-		"give the server the pages (in Go, the package gates mounts both), or probe its MCP endpoint alone: " +
-		"countersign probe " + visible(result.Target) + "/mcp --profile protocol"
+		"give the server the pages (in Go, the package gates mounts both), or probe its MCP endpoint alone: " + alone
 }
 
 // probesTable shows many results to a person, a line each.

@@ -213,6 +213,9 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 	endpoint.ListTools.GateResult = registry.Fail(time.Millisecond, registry.Status, "status 404")
 	endpoint.Era, endpoint.Tools = "", nil
 
+	nowhere := endpoint
+	nowhere.Target = bare.Target
+
 	hostile := sound()
 	hostile.Test.Detail = "fine\n  healthz     ok\x1b[2J\u202e"
 	hostile.Server = registry.Server{Name: "\x1b]0;title\x07", Version: "1\n2"}
@@ -230,6 +233,7 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 		{"up, but useless; asked for less", broken, []registry.Gate{registry.Healthz, registry.ListTools}},
 		{"nobody there", gone, nil},
 		{"no three gates", bare, nil},
+		{"no three gates, and no endpoint at /mcp", nowhere, nil},
 		{"the endpoint instead of the base", endpoint, nil},
 		{"a hostile server", hostile, nil},
 	} {
