@@ -25,6 +25,10 @@ const (
 	// hostileGrowth is how much more memory, in KiB, a probe of a hostile server may
 	// take than one of a good server.
 	hostileGrowth = 8_000_000 / 1024
+	// hostileTries is how often a probe that took more is measured: whose turn it
+	// is when, the collector's or the reader's, differs from run to run, and only
+	// adds. The least counts.
+	hostileTries = 3
 )
 
 // hostile is a server that would fill memory or never end. What the tests of the
@@ -124,6 +128,11 @@ func judgeHostile(t *testing.T, usual int, want string, asked ...string) {
 		limit = hostileTimeout
 	}
 	probed := measure(t, env, limit, asked...)
+	for try := 1; try < hostileTries && probed.peak-usual >= hostileGrowth; try++ {
+		if again := measure(t, env, limit, asked...); again.peak < probed.peak {
+			probed = again
+		}
+	}
 	if got := verdict(t, probed.outcome); got != want {
 		t.Errorf("\n got: %s\nwant: %s\n%s%s", got, want, probed.stdout, probed.stderr)
 	}
