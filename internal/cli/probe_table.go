@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	namesWidth = 64  // columns for the names of tools in the table
-	textWidth  = 100 // columns of running text
-	firstWidth = 12  // columns of the first column
+	namesWidth = 64 // columns for the names of tools in the table
+	textWidth  = 78 // columns of running text; narrow terminals have 80
+	firstWidth = 12 // columns of the first column
 )
 
 // probeTable shows a probe result to a person. Everything in it that stems from
