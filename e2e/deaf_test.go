@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestServers_outliveTheReaderOfTheirLog starts both servers with a log that
+// TestServers_outliveTheReaderOfTheirLog starts each server with a log that
 // nobody reads any more: a client may close it, and a pager may be left.
 func TestServers_outliveTheReaderOfTheirLog(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,14 @@ func TestServers_outliveTheReaderOfTheirLog(t *testing.T) {
 		t.Errorf("mcp: %v", err)
 	}
 
-	serve, _, out := withDeafLog(t, env, "serve", "--db", database, "--listen", "127.0.0.1:0")
+	outlives(t, env, "serve", "--db", database, "--listen", "127.0.0.1:0")
+	outlives(t, env, "front", "--listen", "127.0.0.1:0", "--", binary(), "mcp", "--db", database)
+}
+
+// outlives starts an HTTP server with a deaf log, and probes it.
+func outlives(t *testing.T, env []string, args ...string) {
+	t.Helper()
+	serve, _, out := withDeafLog(t, env, args...)
 	var url string
 	for url == "" {
 		told, err := out.ReadString('\n')
@@ -47,14 +54,14 @@ func TestServers_outliveTheReaderOfTheirLog(t *testing.T) {
 	}
 	for range 2 {
 		if probed := run(t, t.TempDir(), env, binary(), "probe", url); probed.code != 0 {
-			t.Errorf("serve:\n%s%s", probed.stdout, probed.stderr)
+			t.Errorf("%s:\n%s%s", args[0], probed.stdout, probed.stderr)
 		}
 	}
 	if err := serve.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	if err := serve.Wait(); err != nil {
-		t.Errorf("serve: %v", err)
+		t.Errorf("%s: %v", args[0], err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"reflect"
 	"slices"
@@ -151,8 +152,9 @@ func run(ctx context.Context, parser *kong.Kong, root *flags, args []string, aro
 
 // outliveReaders keeps a server going when whoever reads its log has left: the
 // first line written after that would end the process, on standard output or
-// error. A client that has left is told by the write that fails.
-func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
+// error. A client that has left is told by the write that fails. The signal is
+// received rather than ignored, because a child would inherit that.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // report prints why a command failed and returns its exit code. With --json a
 // fault goes to standard output in the shape of a tool error.

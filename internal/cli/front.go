@@ -56,6 +56,7 @@ func (c *frontCommand) Run(ctx context.Context, p *process) error {
 			With(fault.Field, "--name").
 			WithHint("Use lower-case letters, digits, dots, dashes and underscores, at most 64.")
 	}
+	outliveReaders()
 	log, err := newLogger(c.LogFormat, p.Err)
 	if err != nil {
 		return err
