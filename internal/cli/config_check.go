@@ -63,7 +63,7 @@ func (c *configCheckCommand) Run(p *process) error {
 	} else {
 		checked.Warnings = append(checked.Warnings, loaded.Warnings(p.resolver())...)
 		for _, each := range loaded.Components {
-			checked.Components = append(checked.Components, checkedComponent{each.Name, each.Kind, each.Profile, shownTarget(&each)})
+			checked.Components = append(checked.Components, checkedOf(&each))
 		}
 	}
 	if p.JSON {
@@ -80,12 +80,20 @@ func (c *configCheckCommand) Run(p *process) error {
 	return nil
 }
 
-// shownTarget is where a component is, without what may be secret in it.
-func shownTarget(c *registry.Component) string {
-	if len(c.Command) > 0 {
-		return c.Command[0]
+func checkedOf(component *registry.Component) checkedComponent {
+	checked := checkedComponent{Name: component.Name, Kind: component.Kind()}
+	if server, ok := component.Spec.(*registry.MCPServer); ok {
+		checked.Profile, checked.Target = server.Profile, shownTarget(server)
 	}
-	address, _, _ := strings.Cut(c.URL, "?")
+	return checked
+}
+
+// shownTarget is where a server is, without what may be secret in it.
+func shownTarget(server *registry.MCPServer) string {
+	if len(server.Command) > 0 {
+		return server.Command[0]
+	}
+	address, _, _ := strings.Cut(server.URL, "?")
 	return address
 }
 

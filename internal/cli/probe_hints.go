@@ -85,7 +85,7 @@ func canaryLines(result *registry.ProbeResult) []string {
 // an endpoint does that answers at every path. The detail of g2 may be the text
 // of the page, so only g1 shows the number.
 func hasNoGates(result *registry.ProbeResult) bool {
-	if result.Profile == registry.Protocol || result.Healthz.Cause != registry.Status || result.Test.Cause != registry.Status {
+	if result.Profile == registry.Protocol || result.Healthz.Cause != registry.HTTPStatus || result.Test.Cause != registry.HTTPStatus {
 		return false
 	}
 	detail := result.Healthz.Detail

@@ -206,11 +206,11 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 	gone.Test, gone.ListTools.GateResult = gone.Healthz, gone.Healthz
 
 	bare := sound()
-	bare.Healthz = registry.Fail(time.Millisecond, registry.Status, "status 404")
-	bare.Test = registry.Fail(time.Millisecond, registry.Status, "Not Found")
+	bare.Healthz = registry.Fail(time.Millisecond, registry.HTTPStatus, "status 404")
+	bare.Test = registry.Fail(time.Millisecond, registry.HTTPStatus, "Not Found")
 	endpoint := bare
 	endpoint.Target += "/mcp"
-	endpoint.ListTools.GateResult = registry.Fail(time.Millisecond, registry.Status, "status 404")
+	endpoint.ListTools.GateResult = registry.Fail(time.Millisecond, registry.HTTPStatus, "status 404")
 	endpoint.Era, endpoint.Tools = "", nil
 
 	nowhere := endpoint

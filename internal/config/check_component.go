@@ -27,7 +27,7 @@ func (d *decoder) knowsKind(pairs []pair, p path) bool {
 	}
 	where, at := startOf(pairs[i].node), p.child("kind")
 	switch kind := pairs[i].node.GetToken().Value; {
-	case kind == string(registry.MCPServer):
+	case kind == string(registry.KindMCPServer):
 	case isPlanned(kind):
 		d.add(where, at, "this version does not know components of the kind "+kind,
 			"It knows the kind mcp_server. Leave out this component, or use a version that knows its kind.")
@@ -65,11 +65,18 @@ func (c *checker) component(name string, written component) registry.Component {
 		return registry.Component{}
 	}
 	made := registry.Component{
-		Name:         name,
-		Kind:         registry.MCPServer,
+		Name:     name,
+		Spec:     c.mcpServer(p, written),
+		Timeout:  c.duration(p.child("timeout"), written.Timeout, 1, maxTimeout),
+		Interval: c.duration(p.child("interval"), written.Interval, minInterval, maxInterval),
+	}
+	return made
+}
+
+// mcpServer is what a component of the kind mcp_server is.
+func (c *checker) mcpServer(p path, written component) *registry.MCPServer {
+	made := &registry.MCPServer{
 		Profile:      c.profile(p, written.Profile),
-		Timeout:      c.duration(p.child("timeout"), written.Timeout, 1, maxTimeout),
-		Interval:     c.duration(p.child("interval"), written.Interval, minInterval, maxInterval),
 		RequireTools: c.texts(p.child("require_tools"), written.RequireTools),
 		ExpectServer: c.text(p.child("expect_server"), written.ExpectServer),
 		Canary:       c.canary(p.child("canary"), written.Canary),
@@ -79,9 +86,9 @@ func (c *checker) component(name string, written component) registry.Component {
 	case hasURL && hasCommand:
 		c.complainOfKey(p.child("command"), "there are both url and command", "Keep url for a server that runs already, command for one that is started for each probe.")
 	case hasURL:
-		c.remote(p, written, &made)
+		c.remote(p, written, made)
 	case hasCommand:
-		c.started(p, written, &made)
+		c.started(p, written, made)
 	default:
 		c.complainOfKey(p, "there is neither url nor command", "Say with url where the server is, or with command how it is started.")
 	}
@@ -106,7 +113,7 @@ func (c *checker) profile(p path, written string) registry.Profile {
 }
 
 // remote is a server that is called at an address.
-func (c *checker) remote(p path, written component, made *registry.Component) {
+func (c *checker) remote(p path, written component, made *registry.MCPServer) {
 	made.URL = c.address(p.child("url"), written.URL)
 	made.Credentials = c.credentials(p.child("credentials"), written.Credentials)
 	for _, text := range []string{written.URL, written.MCPURL} {
@@ -134,7 +141,7 @@ func (c *checker) remote(p path, written component, made *registry.Component) {
 }
 
 // started is a server that is a process of its own for each probe.
-func (c *checker) started(p path, written component, made *registry.Component) {
+func (c *checker) started(p path, written component, made *registry.MCPServer) {
 	made.Command = c.command(p.child("command"), written.Command)
 	made.Env = c.environment(p.child("env"), written.Env)
 	made.Dir = c.within(p.child("cwd"), written.CWD)

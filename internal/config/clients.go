@@ -79,7 +79,7 @@ func clientServers(file, content string, fill expander) ([]ClientServer, error) 
 		case problem != nil:
 			line, column := placeIn(content, member.Name.StartOffset)
 			servers = append(servers, ClientServer{
-				Component: registry.Component{Name: name, Kind: registry.MCPServer, Profile: registry.Protocol},
+				Component: registry.Component{Name: name, Spec: &registry.MCPServer{Profile: registry.Protocol}},
 				Problem:   &Problem{File: file, Line: line, Column: column, Path: name, Message: problem.Error()},
 			})
 		case enabled:
@@ -192,15 +192,16 @@ func (e expander) server(name string, value hujson.Value) (made registry.Compone
 	if entry.Disabled {
 		return made, false, nil
 	}
-	made = registry.Component{Name: name, Kind: registry.MCPServer, Profile: registry.Protocol}
+	server := &registry.MCPServer{Profile: registry.Protocol}
+	made = registry.Component{Name: name, Spec: server}
 	switch remote, err := entry.remote(); {
 	case err != nil:
 		return made, false, err
 	case remote:
-		err = e.address(entry, &made)
+		err = e.address(entry, server)
 		return made, true, err
 	default:
-		err = e.command(entry, &made)
+		err = e.command(entry, server)
 		return made, true, err
 	}
 }
@@ -231,7 +232,7 @@ func (s clientServer) remote() (bool, error) {
 	return s.URL != "", nil
 }
 
-func (e expander) address(entry clientServer, made *registry.Component) error {
+func (e expander) address(entry clientServer, made *registry.MCPServer) error {
 	address, err := e.fill("url", entry.URL)
 	if err != nil {
 		return err
@@ -279,7 +280,7 @@ func privateOf(address *url.URL) []registry.Secret {
 	return private
 }
 
-func (e expander) command(entry clientServer, made *registry.Component) error {
+func (e expander) command(entry clientServer, made *registry.MCPServer) error {
 	if entry.EnvFile != "" {
 		return errors.New("envFile is not read; put the variables into env")
 	}

@@ -58,19 +58,19 @@ func TestClientServers_readsWhatTheClientsWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := registry.SecretText
-	base := registry.Component{Kind: registry.MCPServer, Profile: registry.Protocol}
+	base := registry.MCPServer{Profile: registry.Protocol}
 	my, http, sse, here := base, base, base, base
-	my.Name, my.Command = "My Server", []string{"npx", "-y", "server", "--key", "correct-horse"}
+	my.Command = []string{"npx", "-y", "server", "--key", "correct-horse"}
 	my.Env = map[string]registry.Secret{"TOKEN": text("none"), "PORT": text("8080"), "ON": text("true")}
 	my.Private = []registry.Secret{text("correct-horse")}
-	http.Name, http.URL = "http", "https://api.example.org/mcp?key=correct-horse"
+	http.URL = "https://api.example.org/mcp?key=correct-horse"
 	http.Credentials.Headers = map[string]registry.Secret{"Authorization": text("Bearer correct-horse")}
 	http.Private = []registry.Secret{text("correct-horse")}
-	sse.Name, sse.URL = "sse", "http://127.0.0.1:8080/sse"
-	here.Name, here.Dir = "here", "/srv/project/sub"
+	sse.URL = "http://127.0.0.1:8080/sse"
+	here.Dir = "/srv/project/sub"
 	here.Command = []string{"/srv/project/bin/server", "correct-horse", "project", "$HOME", "/home/u"}
 	here.Private = []registry.Secret{text("/srv/project/bin/server"), text("correct-horse"), text("project"), text("/home/u")}
-	want := []registry.Component{my, http, sse, here}
+	want := []registry.Component{{Name: "My Server", Spec: &my}, {Name: "http", Spec: &http}, {Name: "sse", Spec: &sse}, {Name: "here", Spec: &here}}
 	for i, each := range want {
 		if diff := cmp.Diff(each, servers[i].Component); diff != "" || servers[i].Problem != nil {
 			t.Errorf("%s (-want +got), %v:\n%s", each.Name, servers[i].Problem, diff)
@@ -123,7 +123,7 @@ func TestReadMCPServers_findsTheServersOfEachClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		servers, err := ReadMCPServers(file, env)
-		if err != nil || len(servers) != 1 || servers[0].Component.Dir != filepath.Dir(folder) {
+		if err != nil || len(servers) != 1 || servers[0].Component.Spec.(*registry.MCPServer).Dir != filepath.Dir(folder) {
 			t.Errorf("%s: got %+v, %v", text, servers, err)
 		}
 	}

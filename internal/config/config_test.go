@@ -137,35 +137,36 @@ func meantByWhole(folder string) *Config {
 		},
 		Components: []registry.Component{
 			{
-				Name: "zed", Kind: registry.MCPServer, Profile: registry.ThreeGates,
-				URL: "http://127.0.0.1:8080/base", MCPURL: "http://127.0.0.1:8080/other?key=k-1",
-				Interval: 30 * time.Second, Timeout: 500 * time.Millisecond,
-				Credentials: registry.Credentials{
-					Headers:    map[string]registry.Secret{"X-Key": at("file:" + folder + "/key"), "Authorization": at("env:AUTH")},
-					ClientCert: at("file:/etc/cert.pem"), ClientKey: at("file:/etc/key.pem"),
-				},
-				RequireTools: []string{"nmap_scan", "b c"},
-				ExpectServer: "asm",
-				Canary: &registry.Canary{
-					Tool: "t", Arguments: json.RawMessage(`{"a":[1,2.5,null,true,"x"],"b":{"c":"d"}}`),
-					Expect: registry.Expectation{Path: "$.a", Equals: json.RawMessage(`{"b":[1]}`)}, Force: true,
-				},
-				Private: []registry.Secret{text("k-1")},
-			},
-			{
-				Name: "files", Kind: registry.MCPServer, Profile: registry.Protocol,
-				Command: []string{"npx", "-y", "server"}, Dir: folder,
-				Env:    map[string]registry.Secret{"MODE": text("fast"), "TOKEN": at("env:TOKEN")},
-				Canary: &registry.Canary{Tool: "t", Expect: registry.Expectation{Matches: regexp.MustCompile(`^a\d$`)}},
-			},
-			{
-				Name: "api", Kind: registry.MCPServer, Profile: registry.Protocol, URL: "https://api.example.org/mcp",
-				Credentials: registry.Credentials{OAuth: &registry.OAuth{
-					Issuer: "https://login.example.org", TokenURL: "https://login.example.org/t", ClientID: "me",
-					ClientSecret: at("env:S"), Scopes: []string{"a"},
+				Name: "zed", Interval: 30 * time.Second, Timeout: 500 * time.Millisecond,
+				Spec: &registry.MCPServer{
+					Profile: registry.ThreeGates,
+					URL:     "http://127.0.0.1:8080/base", MCPURL: "http://127.0.0.1:8080/other?key=k-1",
+					Credentials: registry.Credentials{
+						Headers:    map[string]registry.Secret{"X-Key": at("file:" + folder + "/key"), "Authorization": at("env:AUTH")},
+						ClientCert: at("file:/etc/cert.pem"), ClientKey: at("file:/etc/key.pem"),
+					},
+					RequireTools: []string{"nmap_scan", "b c"},
+					ExpectServer: "asm",
+					Canary: &registry.Canary{
+						Tool: "t", Arguments: json.RawMessage(`{"a":[1,2.5,null,true,"x"],"b":{"c":"d"}}`),
+						Expect: registry.Expectation{Path: "$.a", Equals: json.RawMessage(`{"b":[1]}`)}, Force: true,
+					},
+					Private: []registry.Secret{text("k-1")},
 				}},
-				Canary: &registry.Canary{Tool: "t", Expect: registry.Expectation{Path: "$.a", MinCount: 2}},
-			},
+			{
+				Name: "files", Spec: &registry.MCPServer{Profile: registry.Protocol,
+					Command: []string{"npx", "-y", "server"}, Dir: folder,
+					Env:    map[string]registry.Secret{"MODE": text("fast"), "TOKEN": at("env:TOKEN")},
+					Canary: &registry.Canary{Tool: "t", Expect: registry.Expectation{Matches: regexp.MustCompile(`^a\d$`)}},
+				}},
+			{
+				Name: "api", Spec: &registry.MCPServer{Profile: registry.Protocol, URL: "https://api.example.org/mcp",
+					Credentials: registry.Credentials{OAuth: &registry.OAuth{
+						Issuer: "https://login.example.org", TokenURL: "https://login.example.org/t", ClientID: "me",
+						ClientSecret: at("env:S"), Scopes: []string{"a"},
+					}},
+					Canary: &registry.Canary{Tool: "t", Expect: registry.Expectation{Path: "$.a", MinCount: 2}},
+				}},
 		},
 		Front: Front{
 			Listen: "127.0.0.1:0",

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/internal/registry"
+
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -57,7 +59,8 @@ func FuzzClientServers(f *testing.F) {
 			t.Fatalf("%d servers", len(servers))
 		}
 		for _, each := range servers {
-			if each.Problem == nil && (each.Component.URL == "") == (len(each.Component.Command) == 0) {
+			server, ok := each.Component.Spec.(*registry.MCPServer)
+			if each.Problem == nil && (!ok || (server.URL == "") == (len(server.Command) == 0)) {
 				t.Errorf("a server without one way to reach it: %+v", each.Component)
 			}
 		}

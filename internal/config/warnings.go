@@ -56,14 +56,18 @@ func doubtOf(r reference, resolver Resolver) (message, hint string) {
 // doubts says what is doubtful about a component.
 func (c *Config) doubts(component *registry.Component) []Problem {
 	var warnings []Problem
+	server, ok := component.Spec.(*registry.MCPServer)
+	if !ok {
+		return nil
+	}
 	p := path("components").child(component.Name)
-	for _, each := range []struct{ key, address string }{{"url", component.URL}, {"mcp_url", component.MCPURL}} {
-		if each.address != "" && !component.Credentials.IsZero() && !confidential(each.address) {
+	for _, each := range []struct{ key, address string }{{"url", server.URL}, {"mcp_url", server.MCPURL}} {
+		if each.address != "" && !server.Credentials.IsZero() && !confidential(each.address) {
 			warnings = append(warnings, c.warning(p.child(each.key), c.decoder.places[p.child(each.key)].value,
 				"the credentials are sent there in the clear", "Use https."))
 		}
 	}
-	if component.Profile == registry.Protocol && component.Canary == nil {
+	if server.Profile == registry.Protocol && server.Canary == nil {
 		warnings = append(warnings, c.warning(p, c.decoder.places[p].key,
 			"there is no canary, so the gate test will fail with not_configured",
 			"Add canary: {tool: NAME} with a harmless tool of the server; a probe names a likely one."))

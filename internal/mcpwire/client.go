@@ -163,7 +163,7 @@ func (c *Client) request(ctx context.Context, request outgoing) (json.RawMessage
 	case got.err != nil:
 		return nil, &Failure{Cause: c.phaseCause(), Detail: got.err.detail(), status: status, rpc: got.err}
 	case status != 0 && registry.StatusCause(status) != "":
-		return nil, &Failure{Cause: registry.Status, Detail: fmt.Sprintf("status %d", status), status: status}
+		return nil, &Failure{Cause: registry.HTTPStatus, Detail: fmt.Sprintf("status %d", status), status: status}
 	}
 	return got.result, nil
 }

@@ -194,7 +194,7 @@ func TestOAuth_sendsTheSecretToNobodyElse(t *testing.T) {
 		"metadata in no JSON":     {authority{discover: answers(200, "<html>")}, registry.NotJSON, "no JSON object", false},
 		"metadata without an end": {authority{discover: endless}, registry.TooLarge, "larger than 262144 bytes", false},
 		"no metadata":             {authority{discover: answers(404, "")}, registry.Auth, "status 404; give token_url", false},
-		"metadata out of order":   {authority{discover: answers(503, "")}, registry.Status, "status 503", false},
+		"metadata out of order":   {authority{discover: answers(503, "")}, registry.HTTPStatus, "status 503", false},
 
 		"a token endpoint that redirects": {authority{token: leadsTo(stranger)}, registry.Redirect, "Location: " + stranger.URL, true},
 		"a token in no JSON":              {authority{token: answers(200, "ok")}, registry.NotJSON, "without a JSON object", true},
@@ -208,7 +208,7 @@ func TestOAuth_sendsTheSecretToNobodyElse(t *testing.T) {
 		},
 		"a client that is unknown": {authority{token: answers(401, `{"error":"invalid_client"}`)}, registry.Auth, "status 401: invalid_client", true},
 		"too many requests":        {authority{token: answers(429, ``)}, registry.RateLimited, "status 429", true},
-		"a broken server":          {authority{token: answers(500, `{"error":"server_error"}`)}, registry.Status, "status 500: server_error", true},
+		"a broken server":          {authority{token: answers(500, `{"error":"server_error"}`)}, registry.HTTPStatus, "status 500: server_error", true},
 		"silence":                  {authority{token: silent}, registry.Timeout, "the token endpoint: the time ran out", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -127,7 +127,7 @@ func refusedToken(status int, members map[string]json.RawMessage) *Failure {
 	if code == "" {
 		return failure
 	}
-	if failure.Cause == registry.Status && status < 500 {
+	if failure.Cause == registry.HTTPStatus && status < 500 {
 		failure.Cause = registry.Auth
 	}
 	if code == unknownClient {

@@ -165,7 +165,7 @@ func speaksOfEra(err error) bool {
 	spoken := []registry.Cause{
 		registry.Handshake, registry.NotMCP, registry.ProtocolError, registry.ProcessExit, registry.VersionMismatch,
 	}
-	return slices.Contains(spoken, failure.Cause) || failure.Cause == registry.Status && failure.status < 500
+	return slices.Contains(spoken, failure.Cause) || failure.Cause == registry.HTTPStatus && failure.status < 500
 }
 
 // initialize shakes hands as a legacy client.
@@ -209,7 +209,7 @@ func (c *Client) afterInitialize(asked string, err error) (attempt, error) {
 	case !ok:
 		return nil, err
 	case failure.rpc == nil:
-		refusesPost := slices.Contains([]int{400, 404, 405}, failure.status) && failure.Cause == registry.Status
+		refusesPost := slices.Contains([]int{400, 404, 405}, failure.status) && failure.Cause == registry.HTTPStatus
 		if refusesPost && c.carrier == c.first && c.target.Endpoint != nil {
 			return c.overEvents(asked, failure), nil
 		}

@@ -155,7 +155,7 @@ func tooLarge(limit int64) *Failure {
 // missing credentials or rights, too many requests. Nil for any other.
 func (e *Exchange) refusal() error {
 	cause := registry.StatusCause(e.Response.StatusCode)
-	if cause == "" || cause == registry.Status {
+	if cause == "" || cause == registry.HTTPStatus {
 		return nil
 	}
 	return &Failure{Cause: cause, Detail: e.StatusDetail(), status: e.Response.StatusCode}

@@ -29,7 +29,7 @@ func (s *streamable) read(ctx context.Context, exchange *Exchange, id int64) (me
 		s.checkType(exchange)
 		return got, nil
 	case registry.StatusCause(status) != "":
-		return message{}, &Failure{Cause: registry.Status, Detail: statusText(status, body), status: status}
+		return message{}, &Failure{Cause: registry.HTTPStatus, Detail: statusText(status, body), status: status}
 	case err == nil && isMessage:
 		return message{}, s.unusable("the answer has the id %s instead of %d", excerpt(got.id), id)
 	case err != nil:
@@ -91,7 +91,7 @@ func streamFailure(ctx context.Context, exchange *Exchange, err error) error {
 	}
 	status := exchange.Response.StatusCode
 	if registry.StatusCause(status) != "" {
-		return &Failure{Cause: registry.Status, Detail: statusText(status, nil), status: status}
+		return &Failure{Cause: registry.HTTPStatus, Detail: statusText(status, nil), status: status}
 	}
 	return &Failure{Cause: registry.ProtocolError, Detail: "the stream ended without the answer", status: status}
 }

@@ -210,7 +210,7 @@ func (s *eventStream) tell(ctx context.Context, message outgoing) error {
 		return refusal
 	}
 	if status := exchange.Response.StatusCode; registry.StatusCause(status) != "" {
-		return &Failure{Cause: registry.Status, Detail: fmt.Sprintf("status %d to a message", status), status: status}
+		return &Failure{Cause: registry.HTTPStatus, Detail: fmt.Sprintf("status %d to a message", status), status: status}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func canaries() map[string]canaryCase {
 		"the path selects too little":        {answer: structured, canary: forced(registry.Expectation{Path: "$.names[*]", MinCount: 3}), cause: registry.CanaryFailed},
 		"401 at the call":                    {answer: says(401, ``), canary: forced(registry.Expectation{}), cause: registry.Auth},
 		"429 at the call":                    {answer: says(429, ``), canary: forced(registry.Expectation{}), cause: registry.RateLimited},
-		"500 at the call":                    {answer: says(500, ``), canary: forced(registry.Expectation{}), cause: registry.Status},
+		"500 at the call":                    {answer: says(500, ``), canary: forced(registry.Expectation{}), cause: registry.HTTPStatus},
 		"a page at the call":                 {answer: says(200, `<html>`), canary: forced(registry.Expectation{}), cause: registry.NotMCP},
 		"a stream that ends at the call":     {answer: streams(``), canary: forced(registry.Expectation{}), cause: registry.ProtocolError},
 		"silence at the call":                {answer: http.HandlerFunc(hangs), canary: forced(registry.Expectation{}), cause: registry.Timeout, limit: 2 * time.Second},
@@ -172,7 +172,7 @@ func TestAlive_holdsForEveryCompleteAnswer(t *testing.T) {
 		list   registry.Cause
 	}{
 		"401":                     {says(401, ``), "", registry.Auth},
-		"503":                     {says(503, ``), "", registry.Status},
+		"503":                     {says(503, ``), "", registry.HTTPStatus},
 		"a redirect":              {leads("/elsewhere"), "", registry.Redirect},
 		"a page":                  {says(200, `<html>`), "", registry.NotMCP},
 		"a stream that ends":      {streams(``), "", registry.ProtocolError},
@@ -287,7 +287,7 @@ func TestProbe_findsTheEraAnewWhenTheServerChangesIt(t *testing.T) {
 		{"modern instead", modern.serve, registry.Modern, ""},
 		{"legacy again", script{}.serve, registry.Legacy, ""},
 		{"modern, and initialize is not found", script{"server/discover": modern["server/discover"], "initialize": http.HandlerFunc(http.NotFound)}.serve, registry.Modern, ""},
-		{"no server at all", http.NotFound, "", registry.Status},
+		{"no server at all", http.NotFound, "", registry.HTTPStatus},
 		{"legacy after that", script{}.serve, registry.Legacy, ""},
 	} {
 		now = step.handler

@@ -21,7 +21,7 @@ func (s MCPServer) Healthz(ctx context.Context, settings Settings) registry.Gate
 		}
 		defer done()
 		cause, detail := registry.StatusCause(exchange.Response.StatusCode), exchange.StatusDetail()
-		if cause == registry.Status {
+		if cause == registry.HTTPStatus {
 			detail = withReason(ctx, exchange, detail)
 		}
 		return finding{cause, detail}

@@ -31,7 +31,7 @@ func unreachables(t *testing.T) map[string]unreachable {
 		"nobody listens":                 {gone.URL, registry.Refused},
 		"an unknown certificate":         {secure.URL, registry.TLS},
 		"TLS spoken to a plain server":   {strings.Replace(plain.URL, "http:", "https:", 1), registry.TLS},
-		"plain HTTP spoken to TLS":       {strings.Replace(secure.URL, "https:", "http:", 1), registry.Status},
+		"plain HTTP spoken to TLS":       {strings.Replace(secure.URL, "https:", "http:", 1), registry.HTTPStatus},
 		"a greeting of another protocol": {greets(t, "SSH-2.0-OpenSSH_9.2\r\n"), registry.Unreachable},
 		"a server that hangs up":         {greets(t, ""), registry.Unreachable},
 		"a status that is no number":     {greets(t, "HTTP/1.1 OK\r\n\r\n"), registry.Unreachable},

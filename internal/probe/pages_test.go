@@ -24,9 +24,9 @@ func pages() map[string]page {
 		"201":                       {answer: says(201, `{"ok":true}`)},
 		"204 without a body":        {answer: says(204, ``), test: registry.NotJSON},
 		"200 and ok false":          {answer: says(200, `{"ok":false}`), test: registry.NotOK},
-		"503 and ok false":          {answer: says(503, `{"ok":false}`), healthz: registry.Status, test: registry.NotOK},
-		"503 and ok true":           {answer: says(503, `{"ok":true}`), healthz: registry.Status, test: registry.Status},
-		"503 in plain text":         {answer: says(503, `no`), healthz: registry.Status, test: registry.Status},
+		"503 and ok false":          {answer: says(503, `{"ok":false}`), healthz: registry.HTTPStatus, test: registry.NotOK},
+		"503 and ok true":           {answer: says(503, `{"ok":true}`), healthz: registry.HTTPStatus, test: registry.HTTPStatus},
+		"503 in plain text":         {answer: says(503, `no`), healthz: registry.HTTPStatus, test: registry.HTTPStatus},
 		"ok as a string":            {answer: says(200, `{"ok":"true"}`), test: registry.WrongShape},
 		"ok in capitals":            {answer: says(200, `{"OK":true}`), test: registry.WrongShape},
 		"ok nested":                 {answer: says(200, `{"tools":{"a":{"ok":true}}}`), test: registry.WrongShape},
@@ -36,9 +36,9 @@ func pages() map[string]page {
 		"something behind the JSON": {answer: says(200, `{"ok":true} ok`), test: registry.NotJSON},
 		"an empty body":             {answer: says(200, ``), test: registry.NotJSON},
 		"a body that breaks off":    {answer: breaksOff("application/json", `{"ok":true}`), test: registry.NotJSON},
-		"404":                       {answer: http.NotFound, healthz: registry.Status, test: registry.Status},
-		"400":                       {answer: says(400, `{"ok":true}`), healthz: registry.Status, test: registry.Status},
-		"405":                       {answer: says(405, ``), healthz: registry.Status, test: registry.Status},
+		"404":                       {answer: http.NotFound, healthz: registry.HTTPStatus, test: registry.HTTPStatus},
+		"400":                       {answer: says(400, `{"ok":true}`), healthz: registry.HTTPStatus, test: registry.HTTPStatus},
+		"405":                       {answer: says(405, ``), healthz: registry.HTTPStatus, test: registry.HTTPStatus},
 		"401":                       {answer: says(401, `{"ok":true}`), healthz: registry.Auth, test: registry.Auth},
 		"403":                       {answer: says(403, `{"ok":false}`), healthz: registry.Forbidden, test: registry.Forbidden},
 		"429":                       {answer: says(429, `{"ok":false}`), healthz: registry.RateLimited, test: registry.RateLimited},
@@ -131,7 +131,7 @@ func TestHealthz_givesTheReasonOfTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := probed(t, double{healthz: row.answer}.start(t).URL, row.limit); got.Healthz.Detail != row.want || got.Healthz.Cause != registry.Status {
+			if got := probed(t, double{healthz: row.answer}.start(t).URL, row.limit); got.Healthz.Detail != row.want || got.Healthz.Cause != registry.HTTPStatus {
 				t.Errorf("%s: %q, want %q", got.Healthz.Cause, got.Healthz.Detail, row.want)
 			}
 		})

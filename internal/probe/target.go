@@ -144,21 +144,26 @@ func StartedServer(command []string) MCPServer {
 // FromComponent is the server that a component of the kind mcp_server describes.
 // Fault: E_INVALID_ARGUMENT.
 func FromComponent(component *registry.Component) (MCPServer, error) {
-	server := MCPServer{Profile: registry.Protocol, Command: component.Command}
+	spec, ok := component.Spec.(*registry.MCPServer)
+	if !ok {
+		return MCPServer{}, fault.New(fault.InvalidArgument, "%s is of the kind %s, which has no gates", component.Name, component.Kind()).
+			WithHint("Name a component of the kind %s.", registry.KindMCPServer)
+	}
+	server := MCPServer{Profile: registry.Protocol, Command: spec.Command}
 	var err error
 	switch {
-	case component.URL != "" && component.Profile == registry.Protocol:
-		server, err = ParseEndpoint(component.URL)
-	case component.URL != "":
-		server, err = ParseMCPServer(component.URL, component.MCPURL)
+	case spec.URL != "" && spec.Profile == registry.Protocol:
+		server, err = ParseEndpoint(spec.URL)
+	case spec.URL != "":
+		server, err = ParseMCPServer(spec.URL, spec.MCPURL)
 	}
 	if err != nil {
 		return MCPServer{}, err
 	}
 	server.Name, server.Timeout = component.Name, component.Timeout
-	server.Env, server.Dir = component.Env, component.Dir
-	server.RequireTools, server.ExpectServer, server.Canary = component.RequireTools, component.ExpectServer, component.Canary
-	server.Credentials, server.Private = component.Credentials, component.Private
+	server.Env, server.Dir = spec.Env, spec.Dir
+	server.RequireTools, server.ExpectServer, server.Canary = spec.RequireTools, spec.ExpectServer, spec.Canary
+	server.Credentials, server.Private = spec.Credentials, spec.Private
 	return server, nil
 }
 

@@ -43,7 +43,7 @@ func judge(ctx context.Context, exchange *mcpwire.Exchange) (registry.TestAnswer
 	status := exchange.Response.StatusCode
 	body, err := exchange.ReadAll(ctx, MaxTestBody)
 	answer := registry.JudgeTest(status, body)
-	decided := answer.Cause != registry.Status && registry.StatusCause(status) != ""
+	decided := answer.Cause != registry.HTTPStatus && registry.StatusCause(status) != ""
 	switch {
 	case err != nil && !decided && !errors.Is(err, mcpwire.ErrBroken):
 		return answer, err

@@ -12,7 +12,7 @@ const (
 	TLS             Cause = "tls"
 	Timeout         Cause = "timeout"
 	Redirect        Cause = "redirect"
-	Status          Cause = "status"
+	HTTPStatus      Cause = "status"
 	NotJSON         Cause = "not_json"
 	WrongShape      Cause = "wrong_shape"
 	NotOK           Cause = "not_ok"
@@ -52,7 +52,7 @@ func Causes() []CauseEntry {
 		{TLS, "The TLS handshake failed.", "Check the certificate's names, dates and issuer, and that the port speaks TLS."},
 		{Timeout, "The complete answer did not come in time.", "Look for what the server waits for; a slow but sound server needs a longer time-out."},
 		{Redirect, "The answer is a redirect, and redirects are never followed.", "Give the final address."},
-		{Status, "The HTTP status is not the one that this gate needs.", "Check the path, and read the server's log of this request."},
+		{HTTPStatus, "The HTTP status is not the one that this gate needs.", "Check the path, and read the server's log of this request."},
 		{NotJSON, "The body is not one JSON document in UTF-8.", "Answer with a JSON object and nothing before or after it."},
 		{WrongShape, "The JSON has no member ok that is true or false.", `Answer {"ok": true} or {"ok": false, "detail": "..."}, once, in lower case, without quotes.`},
 		{NotOK, "The server itself says that it cannot do its work.", "Repair what the detail names; the server is up, so a restart alone may not help."},

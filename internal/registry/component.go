@@ -1,21 +1,16 @@
 package registry
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 )
-
-// Kind says what a component is, and so how it is proven.
-type Kind string
-
-// MCPServer is proven by the three gates.
-const MCPServer Kind = "mcp_server"
-
-// Protocol is the profile of a server that offers nothing but MCP: g1 asks
-// whether it is alive, and g2 is its canary.
-const Protocol Profile = "protocol"
 
 // MaxName is how many characters the name of a component has at most.
 const MaxName = 64
@@ -28,42 +23,61 @@ func IsName(text string) bool {
 		strings.Contains(first, text[:1]) && strings.Trim(text, first+further) == ""
 }
 
-// Component is a registered thing that a run depends on. Exactly one of URL and
-// Command is set. Its name and, in a component that a client's file declares,
-// every text of it is untrusted.
+// Component is a registered thing that a run depends on. Its name and, in one
+// that a client's file declares, every text of it is untrusted.
 type Component struct {
 	Name string
-	Kind Kind
+	Spec Spec // what it is, by its kind
 
-	// URL is the base address of the gates in the profile three-gates, and the MCP
-	// endpoint itself in the profile protocol. It holds no user and no password;
-	// the query of an endpoint may hold a key and is not to be shown.
-	URL string
-	// MCPURL is the MCP endpoint in the profile three-gates; empty for URL/mcp.
-	MCPURL string
-
-	Command []string          // the program and its arguments, started without a shell
-	Env     map[string]Secret // added to the environment of the program
-	Dir     string            // its working directory, absolute; empty for that of Countersign
-
-	Profile      Profile
-	Timeout      time.Duration // for each gate; 0 when the file states none
-	Interval     time.Duration // from probe to probe; 0 when the file states none
-	Credentials  Credentials
-	RequireTools []string // tools that g3 must find, apart from finding any
-	ExpectServer string   // the name that the server must give itself; empty for any
-	Canary       *Canary  // nil when none is declared
-	Private      []Secret // what else of it may be secret, such as a key in the query of its address
+	Timeout         time.Duration // for each gate or request of a probe; 0 for the default of the kind
+	Interval        time.Duration // from probe to probe; 0 for DefaultInterval
+	TTL             time.Duration // how long a result counts; 0 for DefaultTTLIntervals intervals
+	ProbingDeadline time.Duration // how long it may be probing; 0 for its time to live
+	Rise, Fall      int           // passes or failures in a row that change the status; 0 for 1
 }
 
-// Secrets returns every secret of the component, in a stable order: what a
-// transcript must be cleaned of.
-func (c *Component) Secrets() []Secret {
-	var secrets []Secret
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		secrets = append(secrets, c.Env[name])
+// Kind is that of its Spec.
+func (c *Component) Kind() Kind { return c.Spec.Kind() }
+
+// Spec is what a component of one kind is beyond what all have. Its JSON is what
+// a result is about, without secrets: see Component.Definition.
+type Spec interface {
+	Kind() Kind
+	// Secrets returns every secret of it, in a stable order: what a transcript
+	// must be cleaned of.
+	Secrets() []Secret
+	// Host names what its probes burden: components of one host share a limit.
+	Host() string
+}
+
+// Definition is a digest of what a component is: "sha256:" and hexadecimal
+// digits. When it changes, earlier results say nothing about the component.
+// Intervals, thresholds and the texts of secrets are no part of it.
+func (c *Component) Definition() (string, error) {
+	document, err := json.Marshal(struct {
+		Kind Kind `json:"kind"`
+		Spec Spec `json:"spec"`
+	}{c.Kind(), c.Spec})
+	if err != nil {
+		return "", fmt.Errorf("write the definition of %s as JSON: %w", c.Name, err)
 	}
-	return append(append(secrets, c.Credentials.Secrets()...), c.Private...)
+	sum := sha256.Sum256(document)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// The defaults of a component.
+const (
+	DefaultInterval     = 30 * time.Second
+	DefaultTTLIntervals = 3
+)
+
+// Policy is how the results of the component become a status, with every default
+// filled in.
+func (c *Component) Policy() Policy {
+	p := Policy{Rise: max(c.Rise, 1), Fall: max(c.Fall, 1), Interval: cmp.Or(c.Interval, DefaultInterval)}
+	p.TTL = cmp.Or(c.TTL, DefaultTTLIntervals*p.Interval)
+	p.ProbingDeadline = cmp.Or(c.ProbingDeadline, p.TTL)
+	return p
 }
 
 // Credentials are what a component demands of those who call it. At most one of

@@ -60,6 +60,7 @@ type ProbeResult struct { //nolint:recvcheck // values are marshalled, and only 
 	ListTools ToolsResult
 	ProbedAt  time.Time // when the probe began; kept in UTC to the millisecond
 
+	ToolList        []Tool                     // as the server described them; not part of the document
 	Tools           []string                   // the names, sorted
 	ToolsDigest     string                     // "sha256:" and hexadecimal digits
 	LikelyCanary    string                     // a tool that offers itself as the canary that is missing

@@ -20,9 +20,9 @@ func TestSecret_noFormOfItShowsTheText(t *testing.T) {
 	type holder struct{ private registry.Secret } // fmt calls no method of an unexported field
 	secret := registry.SecretText(text)
 	component := registry.Component{
-		Name: "a", Env: map[string]registry.Secret{"A": secret}, Private: []registry.Secret{secret},
-		Credentials: registry.Credentials{Bearer: secret, Headers: map[string]registry.Secret{"X": secret}, OAuth: &registry.OAuth{ClientSecret: secret}},
-	}
+		Name: "a", Spec: &registry.MCPServer{Env: map[string]registry.Secret{"A": secret}, Private: []registry.Secret{secret},
+			Credentials: registry.Credentials{Bearer: secret, Headers: map[string]registry.Secret{"X": secret}, OAuth: &registry.OAuth{ClientSecret: secret}},
+		}}
 	var out bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&out, nil))
 	for _, value := range []any{secret, &secret, holder{secret}, component, &component, []registry.Secret{secret}} {
@@ -79,7 +79,7 @@ func TestSecret_revealsTextsAndResolvesReferences(t *testing.T) {
 func TestComponent_listsEverySecret(t *testing.T) {
 	t.Parallel()
 	at := registry.SecretAt
-	component := registry.Component{
+	component := registry.MCPServer{
 		Env: map[string]registry.Secret{"B": at("env:2"), "A": at("env:1")},
 		Credentials: registry.Credentials{
 			Bearer: at("env:3"), Headers: map[string]registry.Secret{"X": at("env:4")},

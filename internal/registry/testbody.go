@@ -36,7 +36,7 @@ func JudgeTest(status int, body []byte) TestAnswer {
 	switch {
 	case answer.Cause == "":
 		answer.Cause = bodyCause
-	case answer.Cause == Status && status >= 500 && bodyCause == NotOK:
+	case answer.Cause == HTTPStatus && status >= 500 && bodyCause == NotOK:
 		answer.Cause = NotOK
 	}
 	return answer
@@ -127,7 +127,7 @@ func StatusCause(status int) Cause {
 	case status == 429:
 		return RateLimited
 	}
-	return Status
+	return HTTPStatus
 }
 
 // Shorten returns text as valid UTF-8 of at most limit bytes and says when

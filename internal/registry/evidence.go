@@ -1,0 +1,54 @@
+package registry
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Result is the evidence of one probe of a component of any kind. It has no field
+// that says "passed": Passed is computed from its parts each time it is asked,
+// and the zero value has not passed.
+type Result interface {
+	json.Marshaler
+	Passed() bool
+	Summary() Summary
+}
+
+// Outcome is what one result says of its component.
+type Outcome string
+
+// A result that is undecided says nothing about the component: Countersign could
+// not carry out the probe, may not dial the address, or has spent its budget.
+const (
+	OutcomePassed    Outcome = "passed"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeUndecided Outcome = "undecided"
+)
+
+// Summary is what results of every kind have in common. What a server said in it
+// is untrusted text.
+type Summary struct {
+	ProbedAt time.Time // when the probe began
+	Outcome  Outcome
+	Causes   []Cause // of the gates that failed, in their order, each once; not nil
+	Reason   string  // why it did not pass, or why a pass is degraded; at most MaxDetail bytes
+	Degraded bool    // it passed, and something optional did not
+	Latency  time.Duration
+	Proof    json.RawMessage // an object of what Passed is computed from; the database computes it again
+
+	Tools          []string // the names of the tools, sorted; nil where there are none
+	ServerVersion  string
+	ToolsDigest    string
+	ImageDigest    string
+	ContentVersion string
+}
+
+// undecided reports whether causes are all ours.
+func undecided(causes []Cause) bool {
+	for _, cause := range causes {
+		if cause != Denied && cause != Overloaded {
+			return false
+		}
+	}
+	return len(causes) > 0
+}

@@ -1,0 +1,119 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Protocol is the profile of a server that offers nothing but MCP: g1 asks
+// whether it is alive, and g2 is its canary.
+const Protocol Profile = "protocol"
+
+// MCPServer is a component of the kind mcp_server. Exactly one of URL and
+// Command is set.
+type MCPServer struct {
+	// URL is the base address of the gates in the profile three-gates, and the MCP
+	// endpoint itself in the profile protocol. It holds no user and no password;
+	// the query of an endpoint may hold a key and is not to be shown.
+	URL string
+	// MCPURL is the MCP endpoint in the profile three-gates; empty for URL/mcp.
+	MCPURL string
+
+	Command []string          // the program and its arguments, started without a shell
+	Env     map[string]Secret // added to the environment of the program
+	Dir     string            // its working directory, absolute; empty for that of Countersign
+
+	Profile      Profile
+	Credentials  Credentials
+	RequireTools []string // tools that g3 must find, apart from finding any
+	ExpectServer string   // the name that the server must give itself; empty for any
+	Canary       *Canary  // nil when none is declared
+	Drift        Drifting // what a change of its tools does to a preflight
+	Private      []Secret // what else of it may be secret, such as a key in the query of its address
+}
+
+// Drifting says what becomes of a server whose tools are not the accepted ones.
+type Drifting string
+
+// A drift is told, or it keeps a run from starting until it is accepted.
+const (
+	DriftWarns  Drifting = "warn" // the default
+	DriftBlocks Drifting = "block"
+)
+
+// Kind implements Spec.
+func (s *MCPServer) Kind() Kind { return KindMCPServer }
+
+// Secrets implements Spec.
+func (s *MCPServer) Secrets() []Secret {
+	var secrets []Secret
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		secrets = append(secrets, s.Env[name])
+	}
+	return append(append(secrets, s.Credentials.Secrets()...), s.Private...)
+}
+
+// Host implements Spec: the host and port of the address, or the program.
+func (s *MCPServer) Host() string {
+	if len(s.Command) > 0 {
+		return s.Command[0]
+	}
+	address, err := url.Parse(s.URL)
+	if err != nil {
+		return s.URL
+	}
+	return address.Host
+}
+
+// Summary implements Result.
+func (r *ProbeResult) Summary() Summary {
+	summary := Summary{
+		ProbedAt: r.ProbedAt, Outcome: OutcomePassed, Causes: []Cause{}, Proof: r.proof(),
+		Tools: r.Tools, ServerVersion: r.Server.Version, ToolsDigest: r.ToolsDigest,
+	}
+	for _, gate := range Gates() {
+		got := r.Gate(gate)
+		summary.Latency = max(summary.Latency, time.Duration(got.LatencyMs*float64(time.Millisecond)))
+		if !got.OK && !slices.Contains(summary.Causes, got.Cause) {
+			summary.Causes = append(summary.Causes, got.Cause)
+		}
+	}
+	switch {
+	case r.Passed():
+		summary.Reason = r.degraded()
+		summary.Degraded = summary.Reason != ""
+	case undecided(summary.Causes):
+		summary.Outcome, summary.Reason = OutcomeUndecided, Shorten(r.Error(), MaxDetail)
+	default:
+		summary.Outcome, summary.Reason = OutcomeFailed, Shorten(r.Error(), MaxDetail)
+	}
+	return summary
+}
+
+// proof is what Passed is computed from.
+func (r *ProbeResult) proof() json.RawMessage {
+	return fmt.Appendf(nil, `{"healthz":%t,"test":%t,"listTools":%t,"toolCount":%d}`,
+		r.Healthz.OK, r.Test.OK, r.ListTools.OK, r.ListTools.ToolCount)
+}
+
+// degraded names the optional dependencies that g2 says cannot be executed.
+func (r *ProbeResult) degraded() string {
+	var broken []string
+	for _, name := range slices.Sorted(maps.Keys(r.Dependencies)) {
+		var entry struct {
+			Executable *bool `json:"executable"`
+		}
+		if json.Unmarshal(r.Dependencies[name], &entry) == nil && entry.Executable != nil && !*entry.Executable {
+			broken = append(broken, name)
+		}
+	}
+	if len(broken) == 0 {
+		return ""
+	}
+	return Shorten("not executable: "+strings.Join(broken, ", "), MaxDetail)
+}
