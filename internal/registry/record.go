@@ -94,3 +94,9 @@ type Lease struct {
 	Fence  int64
 	Beat   int64 // rises while the holder lives
 }
+
+// KeptPreflight is a preflight that was kept with its run.
+type KeptPreflight struct {
+	At        time.Time `json:"at"`
+	Preflight Preflight `json:"preflight"`
+}
