@@ -20,8 +20,14 @@ import (
 	"github.com/countersign-dev/countersign/gates"
 )
 
+// Where two servers begin in their packages.
+const (
+	mongoDB   = "mongodb-mcp-server/dist/esm/index.js"
+	firecrawl = "firecrawl-mcp/dist/index.js"
+)
+
 // serversWithGates are probed at /healthz, /test and /mcp. None of the npm
-// servers offers the first two; supergateway can be told to say "ok" there.
+// packages offers the first two; supergateway can be told to say "ok" there.
 func serversWithGates() []realServer {
 	return []realServer{
 		{name: "server-everything, gates", start: startEverything},
@@ -32,6 +38,8 @@ func serversWithGates() []realServer {
 		{name: "supergateway around a program that ends", start: startBrokenSupergateway},
 		{name: "go-sdk, stateless", start: startGoSDK(true)},
 		{name: "go-sdk, stateful", start: startGoSDK(false)},
+		{name: "TypeScript SDK, both eras", start: startTypeScriptSDK()},
+		{name: "TypeScript SDK, modern only", start: startTypeScriptSDK("reject")},
 		{name: "nothing at all", start: startNothing},
 	}
 }
@@ -56,6 +64,11 @@ func serversOverHTTP() []realServer {
 		{name: "playwright, streamable, by name", start: endpoint(startPlaywright("localhost"), "/mcp")},
 		{name: "playwright, events", start: endpoint(startPlaywright("localhost"), "/sse")},
 		{name: "figma, streamable", start: startFigma},
+		{name: "mongodb, streamable", start: endpoint(startMongoDB, "/mcp", "--call", "list-connections")},
+		{name: "firecrawl, streamable", start: endpoint(startFirecrawl("FIRECRAWL_API_KEY=none-such"), "/mcp")},
+		{name: "firecrawl, streamable, ends at the first request", start: endpoint(startFirecrawl(), "/mcp")},
+		{name: "TypeScript SDK, streamable, both eras", start: endpoint(startTypeScriptSDK(), "/mcp", "--call", "echo", "--expect", "matches=hello")},
+		{name: "TypeScript SDK, streamable, modern only", start: endpoint(startTypeScriptSDK("reject"), "/mcp", "--call", "echo", "--expect", "matches=hello")},
 	}
 }
 
@@ -72,6 +85,12 @@ func npmServers() []realServer {
 	}
 	const official = "@modelcontextprotocol/server-"
 	everything := npm(official + "everything/dist/index.js")
+	typeScriptSDK := func(arguments ...string) func(t *testing.T) []string {
+		return func(t *testing.T) []string {
+			return append([]string{"--"}, nodeCommand(t, append([]string{driver(t, "server-v2.mjs"), "stdio"}, arguments...)...)...)
+		}
+	}
+	quiet := []string{"DO_NOT_TRACK=1"}
 	supabase, figma := "@supabase/mcp-server-supabase/dist/cli.js", "figma-developer-mcp/dist/bin.js"
 	return []realServer{
 		{name: "server-everything", start: with(everything, "--call", "echo", "--arguments", `{"message":"hi"}`, "--expect", "matches=hi", "--force")},
@@ -94,6 +113,12 @@ func npmServers() []realServer {
 		{name: "mcp-hello-world", start: with(npm("mcp-hello-world/build/stdio.js"), "--call", "debug", "--force")},
 		{name: "figma", start: npm(figma, "--stdio"), env: []string{"FIGMA_API_KEY=none-such", "DO_NOT_TRACK=1"}},
 		{name: "figma without key", start: npm(figma, "--stdio")},
+		{name: "mongodb, no database", start: with(npm(mongoDB), "--call", "list-connections"), env: quiet},
+		{name: "mongodb, database down", start: with(npm(mongoDB), "--call", "connect", "--arguments", `{"connectionString":"mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=500"}`, "--force"), env: quiet},
+		{name: "firecrawl with a dummy key", start: with(npm(firecrawl), "--call", "firecrawl_monitor_list"), env: []string{"FIRECRAWL_API_KEY=none-such"}},
+		{name: "firecrawl without key", start: npm(firecrawl)},
+		{name: "TypeScript SDK over stdio, both eras", start: with(typeScriptSDK(), "--call", "echo", "--expect", "matches=hello")},
+		{name: "TypeScript SDK over stdio, modern only", start: with(typeScriptSDK("reject"), "--call", "echo", "--expect", "matches=hello")},
 		{name: "countersign", start: startOurs},
 		{name: "a file that does not exist", start: startProgramThatEnds},
 	}
@@ -138,6 +163,31 @@ func startHelloWorld(t *testing.T) []string {
 	port := freePort(t)
 	startNode(t, []string{"PORT=" + port}, nodePackage(t, "mcp-hello-world/build/http.js"))
 	return []string{awaitPort(t, port)}
+}
+
+// startTypeScriptSDK starts a server of ours with the official SDK, 2.x.
+func startTypeScriptSDK(arguments ...string) func(t *testing.T) []string {
+	return func(t *testing.T) []string {
+		port := freePort(t)
+		startNode(t, nil, append([]string{driver(t, "server-v2.mjs"), port}, arguments...)...)
+		return []string{awaitPort(t, port)}
+	}
+}
+
+func startMongoDB(t *testing.T) []string {
+	port := freePort(t)
+	startNode(t, []string{"DO_NOT_TRACK=1"}, nodePackage(t, mongoDB), "--transport", "http", "--httpPort", port)
+	return []string{awaitPort(t, port)}
+}
+
+// startFirecrawl starts a server that, without a key, listens and then ends when
+// it is asked anything.
+func startFirecrawl(env ...string) func(t *testing.T) []string {
+	return func(t *testing.T) []string {
+		port := freePort(t)
+		startNode(t, append([]string{"HTTP_STREAMABLE_SERVER=true", "HOST=127.0.0.1", "PORT=" + port}, env...), nodePackage(t, firecrawl))
+		return []string{awaitPort(t, port)}
+	}
 }
 
 // startPlaywright returns the address by one of its names; the server admits
