@@ -19,7 +19,7 @@ type configFlag struct {
 func (f configFlag) load(p *process) (*config.Config, error) {
 	file := config.Find(f.Config, p.Getenv)
 	if file == "" {
-		return &config.Config{}, nil
+		return config.Default(), nil
 	}
 	return config.Load(file)
 }

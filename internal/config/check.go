@@ -32,10 +32,9 @@ type checker struct {
 }
 
 func (c *checker) config(written *document) *Config {
-	loaded := &Config{
-		DB:      c.database(written.DB),
-		Network: registry.Network{Allow: c.rules("network/allow", written.Network.Allow), Deny: c.rules("network/deny", written.Network.Deny)},
-	}
+	loaded := Default()
+	loaded.DB = c.database(written.DB)
+	loaded.Network = registry.Network{Allow: c.rules("network/allow", written.Network.Allow), Deny: c.rules("network/deny", written.Network.Deny)}
 	if c.has("listen") {
 		loaded.Listen = c.listen("listen", written.Listen)
 		if host, _, err := net.SplitHostPort(loaded.Listen); err == nil && !loopback(host) {

@@ -31,13 +31,18 @@ const (
 	MaxComponents = 10_000
 )
 
-// Config is what a valid file says; what it leaves out is the zero value.
+// Config is what a valid file says. What it leaves out is the zero value, but for
+// Retention and Patrol, which have their defaults then: see Default.
 type Config struct {
 	File       string               // absolute
 	Listen     string               // where serve listens: host:port
 	DB         registry.Secret      // the database of serve: a file, absolute, or a postgres:// URL
 	Network    registry.Network     // what may be dialled
 	Components []registry.Component // in the order of the file
+	Slots      []registry.Slot      // in the order of the file
+	Runs       []registry.Run       // in the order of the file
+	Retention  registry.Retention   // how much history is kept
+	Patrol     Patrol
 	Front      Front
 
 	decoder    *decoder
@@ -48,6 +53,34 @@ type Config struct {
 type reference struct {
 	secret registry.Secret
 	path   path
+}
+
+// Patrol bounds how many probes the schedule has under way at once.
+type Patrol struct {
+	Concurrency int // of all components
+	PerHost     int // of the components of one registry.Spec.Host
+}
+
+// The defaults of Patrol.
+const (
+	DefaultConcurrency = 32
+	DefaultPerHost     = 4
+)
+
+// Default is what no file, and an empty one, says.
+func Default() *Config {
+	return &Config{
+		Retention: registry.Retention{
+			Raw: registry.DefaultRaw, Hourly: registry.DefaultHourly, MaxBytes: registry.DefaultMaxBytes,
+		},
+		Patrol: Patrol{Concurrency: DefaultConcurrency, PerHost: DefaultPerHost},
+	}
+}
+
+// Registered is what the file registers, as one whole. It shares nothing that
+// changes with the configuration.
+func (c *Config) Registered() *registry.Registered {
+	return &registry.Registered{Components: c.Components, Slots: c.Slots, Runs: c.Runs, Network: c.Network}
 }
 
 // Component returns the component of a name, and whether there is one.

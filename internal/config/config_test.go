@@ -123,9 +123,11 @@ front:
 func meantByWhole(folder string) *Config {
 	at, text := registry.SecretAt, registry.SecretText
 	return &Config{
-		File:   filepath.Join(folder, "countersign.yaml"),
-		Listen: "localhost:8484",
-		DB:     text(filepath.Join(folder, "data/gate.db")),
+		File:      filepath.Join(folder, "countersign.yaml"),
+		Listen:    "localhost:8484",
+		Retention: Default().Retention,
+		Patrol:    Default().Patrol,
+		DB:        text(filepath.Join(folder, "data/gate.db")),
 		Network: registry.Network{
 			Allow: []registry.NetworkRule{
 				{Prefix: netip.MustParsePrefix("10.0.0.0/8")},
