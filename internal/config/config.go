@@ -10,6 +10,7 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"io/fs"
@@ -47,6 +48,7 @@ type Config struct {
 
 	decoder    *decoder
 	references []reference
+	digest     [sha256.Size]byte // of the content
 }
 
 // reference is where a secret is named.
@@ -138,14 +140,20 @@ func Find(named string, getenv func(string) string) string {
 // Places returns where the file is looked for when none is named, in order.
 func Places(getenv func(string) string) []string {
 	places := []string{"countersign.yaml"}
+	if folder, ok := userFolder(getenv); ok {
+		places = append(places, filepath.Join(folder, "countersign.yaml"))
+	}
+	return places
+}
+
+// userFolder is where the user keeps what is told to Countersign, by the XDG Base
+// Directory Specification; false when nothing says where that is.
+func userFolder(getenv func(string) string) (string, bool) {
 	folder := getenv("XDG_CONFIG_HOME")
 	if home := getenv("HOME"); !filepath.IsAbs(folder) && filepath.IsAbs(home) {
 		folder = filepath.Join(home, ".config")
 	}
-	if filepath.IsAbs(folder) {
-		places = append(places, filepath.Join(folder, "countersign", "countersign.yaml"))
-	}
-	return places
+	return filepath.Join(folder, "countersign"), filepath.IsAbs(folder)
 }
 
 // Load reads and validates a file. Faults: NotFound when there is none,
@@ -176,6 +184,7 @@ func Check(file string) (*Config, *Invalid, error) {
 
 // parse reads the content of a file that is in folder.
 func parse(file, folder, content string) (*Config, *Invalid) {
+	digest := sha256.Sum256([]byte(content))
 	content = strings.TrimPrefix(content, "\ufeff")
 	d := &decoder{file: file, places: map[path]place{}, broken: map[path]bool{}}
 	for line := range strings.SplitSeq(content, "\n") {
@@ -191,7 +200,7 @@ func parse(file, folder, content string) (*Config, *Invalid) {
 	}
 	c := checker{decoder: d, folder: folder}
 	loaded := c.config(&written)
-	loaded.File, loaded.decoder = filepath.Join(folder, filepath.Base(file)), d
+	loaded.File, loaded.decoder, loaded.digest = filepath.Join(folder, filepath.Base(file)), d, digest
 	if len(d.problems) > 0 {
 		return nil, d.invalid()
 	}
