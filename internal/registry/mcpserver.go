@@ -33,7 +33,7 @@ type MCPServer struct {
 	RequireTools []string // tools that g3 must find, apart from finding any
 	ExpectServer string   // the name that the server must give itself; empty for any
 	Canary       *Canary  // nil when none is declared
-	Drift        Drifting // what a change of its tools does to a preflight
+	Drift        Drifting `json:"-"` // what a change of its tools does to a preflight; no result depends on it
 	Private      []Secret // what else of it may be secret, such as a key in the query of its address
 }
 

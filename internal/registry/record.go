@@ -44,13 +44,63 @@ type Known struct {
 	AcceptedAt     time.Time
 }
 
+// Register returns what is known when the component is registered at a moment.
+// Where it is what it was, nothing changes; else the results so far are
+// forgotten, since they are about something else. The accepted tools are kept
+// unless the kind is another: whoever edits a component has not looked at its
+// tools.
+func (k Known) Register(as Registration, at time.Time) Known {
+	if k.Registration == as {
+		return k
+	}
+	fresh := Known{Registration: as, Standing: Standing{RegisteredAt: at}}
+	if k.Registration.Kind == as.Kind {
+		fresh.AcceptedDigest, fresh.AcceptedAt = k.AcceptedDigest, k.AcceptedAt
+	}
+	return fresh
+}
+
+// After returns what is known when one more result has come, and the changes of
+// status to be kept, oldest first: those that the result makes, and before them
+// the change to unknown that only now comes to light. The zero Known registers
+// the component. The tools of the first result that passed are the accepted ones
+// (trust on first use).
+//
+// What Standing.After passes over changes nothing here, and neither does a
+// result of another definition whose probe began before the present one was
+// registered.
+func (k Known) After(record Record) (Known, []Change) {
+	seen := SeenOf(record.ID, record.Summary)
+	isLeftover := k.Registration != Registration{} && k.Registration != record.Registration &&
+		seen.ProbedAt.Before(k.Standing.RegisteredAt.Truncate(time.Millisecond))
+	known := k.Register(record.Registration, seen.ProbedAt)
+	standing, changes, counts := known.Standing.fold(seen, record.Policy)
+	if isLeftover || !counts {
+		return k, nil
+	}
+	known.Standing = standing
+	if digest := record.Summary.ToolsDigest; digest != "" {
+		known.ToolsDigest = digest
+		if known.AcceptedDigest == "" && seen.Outcome == OutcomePassed {
+			known.AcceptedDigest, known.AcceptedAt = digest, seen.ProbedAt
+		}
+	}
+	for i := range changes {
+		changes[i].Component = record.Registration.Name
+	}
+	return known, changes
+}
+
 // Drifted reports whether the tools are not the accepted ones.
 func (k *Known) Drifted() bool {
 	return k.AcceptedDigest != "" && k.ToolsDigest != "" && k.AcceptedDigest != k.ToolsDigest
 }
 
-// Change is one change of a settled status; To is Unknown when no result counted
-// any more. Changes are kept for ever.
+// Change is one change of status: from Probing with the first result, and to and
+// from Unknown, as well as between Available and Unavailable. ResultID is the
+// result that brought it: for a change to Unknown because of its age the one that
+// was too old, and empty where a component outlived its deadline without any.
+// Changes are kept for ever.
 type Change struct {
 	Component string    `json:"component"`
 	At        time.Time `json:"at"`

@@ -1,7 +1,8 @@
 package registry
 
 import (
-	"slices"
+	"cmp"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -12,7 +13,7 @@ type Status string
 
 // The statuses.
 const (
-	Probing     Status = "probing"     // no decided result yet
+	Probing     Status = "probing"     // no result yet
 	Available   Status = "available"   // the latest results passed
 	Unavailable Status = "unavailable" // the latest results failed
 	Unknown     Status = "unknown"     // no result that still counts; never green
@@ -23,19 +24,23 @@ const (
 type Policy struct {
 	Rise, Fall      int           // results in a row that change a settled status
 	Interval        time.Duration // from probe to probe
-	TTL             time.Duration // how long a result counts
+	TTL             time.Duration // how long a result counts, from the beginning of its probe
 	ProbingDeadline time.Duration // how long a component may be probing
 }
 
+// How far clocks are trusted.
+const (
+	// MaxSkew is how far ahead of the reader's clock a result may be dated and
+	// still count.
+	MaxSkew = time.Minute
+	// MaxLate is how much older than the newest result one may be that merely
+	// came late, unless its time to live is longer. One that is older still shows
+	// that the clock was set back.
+	MaxLate = time.Hour
+)
+
 // Window is over how many results flapping is judged.
 const Window = 20
-
-// Flapping is raised when more than flapRaise, and cleared when less than
-// flapClear, of the Window-1 possible changes from result to result happened.
-const (
-	flapRaise = 0.50
-	flapClear = 0.25
-)
 
 // Marks of outcomes in Standing.Outcomes.
 const (
@@ -53,9 +58,10 @@ type Standing struct {
 	Streak       int       // the latest results in a row that contradict Settled
 	Outcomes     string    // marks of the latest results, the newest last, at most Window
 	Flapping     bool
-	ChangedAt    time.Time // when Settled last changed; zero while it never has
+	ChangedAt    time.Time // of the latest Change; zero while there was none
 
-	Last Seen // the newest result; its ID is empty when there is none
+	Last    Seen    // the newest result; its ID is empty when there is none
+	Failure Failure // the newest one, while Settled is Unavailable
 }
 
 // Seen is what a status shows of a result.
@@ -68,75 +74,156 @@ type Seen struct {
 	Degraded bool
 }
 
+// Failure is why a result failed. It is shown as long as passes have yet to make
+// the component available again.
+type Failure struct {
+	Causes []Cause
+	Reason string // untrusted text
+}
+
 // SeenOf is what a status shows of a result that is kept under an id.
 func SeenOf(id string, s Summary) Seen {
 	return Seen{ID: id, ProbedAt: s.ProbedAt, Outcome: s.Outcome, Causes: s.Causes, Reason: s.Reason, Degraded: s.Degraded}
 }
 
 // After returns the standing when one more result has come. A result that is
-// older than the newest one changes nothing.
+// older than the newest one, or is the newest one, changes nothing; of two of the
+// same time that with the greater id is the newer. A result without an id or a
+// time changes nothing either.
+//
+// Results count from the beginning of their probes: when the newest one had
+// outlived its time to live before the probe of the next began, the component
+// was unknown in between, and the next decides alone.
 func (s Standing) After(next Seen, policy Policy) Standing {
-	if s.Last.ID != "" && next.ProbedAt.Before(s.Last.ProbedAt) {
-		return s
+	after, _, _ := s.fold(next, policy)
+	return after
+}
+
+// fold is After, with the changes of status that the result brings or brings to
+// light, and whether it counts.
+func (s Standing) fold(next Seen, policy Policy) (after Standing, changes []Change, counts bool) {
+	if !s.follows(next, policy) {
+		return s, nil, false
 	}
-	if s.Last.ID != "" && next.ProbedAt.Sub(s.Last.ProbedAt) > policy.TTL {
-		s.settle("", s.Last.ProbedAt.Add(policy.TTL)) // it was unknown in between
+	from := s.held()
+	if end := s.ends(policy); from != Unknown && (next.ProbedAt.After(end) || s.setBack(next, policy)) {
+		at := end
+		if next.ProbedAt.Before(end) {
+			at = next.ProbedAt
+		}
+		changes = append(changes, Change{At: at, From: from, To: Unknown, Causes: []Cause{}, ResultID: s.Last.ID})
+		from = Unknown
+		s.settle("")
 	}
+	s.take(next, policy)
+	if to := s.held(); to != from {
+		changes = append(changes, Change{
+			At: next.ProbedAt, From: from, To: to, Causes: append([]Cause{}, next.Causes...), ResultID: next.ID,
+		})
+	}
+	if len(changes) > 0 {
+		s.ChangedAt = changes[len(changes)-1].At
+	}
+	return s, changes, true
+}
+
+// held is the status as far as it does not depend on the clock.
+func (s *Standing) held() Status {
+	switch {
+	case s.Settled != "":
+		return s.Settled
+	case s.Last.ID == "":
+		return Probing
+	}
+	return Unknown
+}
+
+// ends is when the status becomes unknown if no further result comes.
+func (s *Standing) ends(policy Policy) time.Time {
+	if s.Last.ID == "" {
+		return s.RegisteredAt.Add(policy.ProbingDeadline)
+	}
+	return s.Last.ProbedAt.Add(policy.TTL)
+}
+
+// follows reports whether a result is newer than the newest one so far.
+func (s *Standing) follows(next Seen, policy Policy) bool {
+	switch {
+	case next.ID == "" || next.ProbedAt.IsZero() || next.ID == s.Last.ID:
+		return false
+	case s.Last.ID == "" || s.setBack(next, policy):
+		return true
+	}
+	return cmp.Or(next.ProbedAt.Compare(s.Last.ProbedAt), strings.Compare(next.ID, s.Last.ID)) > 0
+}
+
+// setBack reports whether a result is so much older than the newest one that the
+// clock must have been set back. Without it, one result from the future would
+// keep all others from counting until that future has come. A result that did
+// come so late has outlived its time to live, so that it can turn nothing green.
+func (s *Standing) setBack(next Seen, policy Policy) bool {
+	return s.Last.ID != "" && s.Last.ProbedAt.Sub(next.ProbedAt) > max(policy.TTL, MaxLate)
+}
+
+// take counts a result that is the newest.
+func (s *Standing) take(next Seen, policy Policy) {
+	s.Last = next
 	switch next.Outcome {
 	case OutcomePassed:
-		s.decide(Available, policy.Rise, next.ProbedAt)
+		s.decide(Available, policy.Rise)
 		s.mark(markPassed)
 	case OutcomeFailed:
-		s.decide(Unavailable, policy.Fall, next.ProbedAt)
+		s.decide(Unavailable, policy.Fall)
 		s.mark(markFailed)
 	case OutcomeUndecided:
-		s.settle("", next.ProbedAt)
+		s.settle("")
 		s.mark(markUndecided)
 	}
-	s.Last = next
-	return s
+	switch {
+	case s.Settled != Unavailable:
+		s.Failure = Failure{}
+	case next.Outcome == OutcomeFailed:
+		s.Failure = Failure{Causes: next.Causes, Reason: next.Reason}
+	}
 }
 
 // decide counts a result that speaks for a status.
-func (s *Standing) decide(spoken Status, needed int, at time.Time) {
+func (s *Standing) decide(spoken Status, needed int) {
 	switch {
 	case s.Settled == spoken:
 		s.Streak = 0
 	case s.Settled == "", s.Streak+1 >= needed:
-		s.settle(spoken, at)
+		s.settle(spoken)
 	default:
 		s.Streak++
 	}
 }
 
-func (s *Standing) settle(status Status, at time.Time) {
-	if s.Settled != status {
-		s.Settled, s.ChangedAt = status, at
-	}
-	s.Streak = 0
-}
+func (s *Standing) settle(status Status) { s.Settled, s.Streak = status, 0 }
 
-// mark appends an outcome to the window and judges flapping.
+// mark appends an outcome to the window and judges flapping: raised when more
+// than a half, and cleared when less than a quarter, of the changes that a full
+// window has room for happened. A change is one from a pass to a failure or back;
+// undecided results between the two are passed over, since they say nothing of
+// the component.
 func (s *Standing) mark(outcome byte) {
 	s.Outcomes += string(outcome)
 	s.Outcomes = s.Outcomes[max(0, len(s.Outcomes)-Window):]
-	changes := 0
-	for i := 1; i < len(s.Outcomes); i++ {
-		if s.Outcomes[i] != s.Outcomes[i-1] {
-			changes++
-		}
-	}
-	switch share := float64(changes) / (Window - 1); {
-	case share > flapRaise:
+	decided := strings.ReplaceAll(s.Outcomes, string(markUndecided), "")
+	changes := strings.Count(decided, "pf") + strings.Count(decided, "fp")
+	switch room := Window - 1; {
+	case 2*changes > room:
 		s.Flapping = true
-	case share < flapClear:
+	case 4*changes < room:
 		s.Flapping = false
 	}
 }
 
-// Fresh reports whether the newest result still counts.
+// Fresh reports whether the newest result still counts: it is not older than the
+// time to live, and not dated more than MaxSkew ahead of now.
 func (s Standing) Fresh(now time.Time, policy Policy) bool {
-	return s.Last.ID != "" && now.Sub(s.Last.ProbedAt) <= policy.TTL
+	age := now.Sub(s.Last.ProbedAt)
+	return s.Last.ID != "" && age <= policy.TTL && age >= -MaxSkew
 }
 
 // Reading is the status of a component at one moment.
@@ -148,38 +235,80 @@ type Reading struct {
 	Reason   string  `json:"reason,omitempty"` // untrusted text
 	Flapping bool    `json:"flapping"`
 	Causes   []Cause `json:"causes"`
-	AgeMs    *int64  `json:"age_ms"`    // of the result, in milliseconds; null when there is none
-	ResultID *string `json:"result_id"` // null when there is none
-	Since    string  `json:"since,omitempty"`
+	AgeMs    *int64  `json:"age_ms"`          // of the result, in milliseconds; null when there is none
+	ResultID *string `json:"result_id"`       // of the newest result; null when there is none
+	Since    string  `json:"since,omitempty"` // when the status began, RFC 3339 in UTC; absent when no clock tells
 }
 
 // Read computes the status of a component at a moment.
 func (c *Component) Read(s Standing, now time.Time) Reading {
 	policy := c.Policy()
 	reading := Reading{Name: c.Name, Kind: c.Kind(), Flapping: s.Flapping, Causes: []Cause{}}
-	if !s.ChangedAt.IsZero() {
-		reading.Since = s.ChangedAt.UTC().Format(timeForm)
-	}
 	if s.Last.ID == "" {
-		reading.Status, reading.Reason = Probing, "it has not been probed yet"
-		if now.Sub(s.RegisteredAt) > policy.ProbingDeadline {
-			reading.Status, reading.Reason = Unknown, "it should have been probed by now: does a patrol run?"
-		}
+		reading.unprobed(s, now, policy)
 		return reading
 	}
-	age := now.Sub(s.Last.ProbedAt).Milliseconds()
+	age := max(now.Sub(s.Last.ProbedAt), 0).Milliseconds()
 	reading.AgeMs, reading.ResultID = &age, &s.Last.ID
-	reading.Causes, reading.Reason = slices.Clone(s.Last.Causes), s.Last.Reason
+	reading.Causes, reading.Reason = append(reading.Causes, s.Last.Causes...), s.Last.Reason
+	since := s.ChangedAt
 	switch {
+	case s.Last.ProbedAt.Sub(now) > MaxSkew:
+		reading.Status, since = Unknown, time.Time{}
+		reading.Reason = "the newest result is dated ahead of this clock: is the time right here, and where it was probed?"
 	case !s.Fresh(now, policy):
 		reading.Status = Unknown
-		reading.Reason = strings.TrimSuffix("the newest result is too old to count; it was "+string(s.Last.Outcome)+": "+s.Last.Reason, ": ")
-	case s.Settled == "":
-		reading.Status = Unknown
+		reading.Reason = because("the newest result is too old to count; it was "+string(s.Last.Outcome), s.Last.Reason)
+		if s.Settled != "" {
+			since = s.ends(policy)
+		}
 	default:
-		reading.Status = s.Settled
-		reading.Degraded = s.Last.Degraded || s.Settled == Available && s.Last.Outcome == OutcomeFailed ||
-			s.Settled == Unavailable && s.Last.Outcome == OutcomePassed
+		reading.Status = s.held()
+		reading.between(s, policy)
 	}
+	reading.began(since)
 	return reading
+}
+
+// unprobed reads the status of a component that has no result.
+func (r *Reading) unprobed(s Standing, now time.Time, policy Policy) {
+	deadline := s.ends(policy)
+	switch {
+	case s.RegisteredAt.Sub(now) > MaxSkew:
+		r.Status, r.Reason = Unknown, "it was registered ahead of this clock: is the time right?"
+	case now.After(deadline):
+		r.Status, r.Reason = Unknown, "it should have been probed by now: does a patrol run?"
+		if !s.RegisteredAt.IsZero() {
+			r.began(deadline)
+		}
+	default:
+		r.Status, r.Reason = Probing, "it has not been probed yet"
+		r.began(s.RegisteredAt)
+	}
+}
+
+// between says of a settled status what speaks against it.
+func (r *Reading) between(s Standing, policy Policy) {
+	switch {
+	case s.Settled == Available:
+		r.Degraded = s.Last.Degraded || s.Last.Outcome == OutcomeFailed
+	case s.Settled == Unavailable && s.Last.Outcome == OutcomePassed:
+		r.Degraded = true
+		r.Causes = append([]Cause{}, s.Failure.Causes...)
+		r.Reason = because(fmt.Sprintf("passed %d of the %d times in a row that it takes; before that", s.Streak, policy.Rise), s.Failure.Reason)
+	}
+}
+
+func (r *Reading) began(at time.Time) {
+	if !at.IsZero() {
+		r.Since = at.UTC().Format(timeForm)
+	}
+}
+
+// because joins what is said with the reason that a result gives, if it does.
+func because(said, reason string) string {
+	if reason == "" {
+		return said
+	}
+	return Shorten(said+": "+reason, MaxDetail)
 }

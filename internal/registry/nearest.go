@@ -1,0 +1,50 @@
+package registry
+
+import "strings"
+
+// maxNearest is how many changes of a byte part a name from the nearest one at
+// most.
+const maxNearest = 2
+
+// Nearest returns the known name that was most likely meant by another; empty
+// when none is similar. Case, hyphens and underscores count for nothing.
+func Nearest(name string, known []string) string {
+	if len(name) > MaxName {
+		return ""
+	}
+	marks := strings.NewReplacer("_", "", "-", "")
+	meant := marks.Replace(strings.ToLower(name))
+	best, fewest := "", maxNearest+1
+	for _, candidate := range known {
+		bare := marks.Replace(strings.ToLower(candidate))
+		if difference := len(meant) - len(bare); difference > maxNearest || difference < -maxNearest {
+			continue
+		}
+		if changes := distance(meant, bare); changes < fewest && changes < len(candidate)-1 {
+			best, fewest = candidate, changes
+		}
+	}
+	return best
+}
+
+// distance is the number of insertions, deletions and replacements of bytes that
+// make one text of the other (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for i := range row {
+		row[i] = i
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
