@@ -36,7 +36,8 @@ func (p painter) wrap(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (p painter) bold(text string) string  { return p.wrap("1", text) }
-func (p painter) dim(text string) string   { return p.wrap("2", text) }
-func (p painter) red(text string) string   { return p.wrap("31", text) }
-func (p painter) green(text string) string { return p.wrap("32", text) }
+func (p painter) bold(text string) string   { return p.wrap("1", text) }
+func (p painter) dim(text string) string    { return p.wrap("2", text) }
+func (p painter) red(text string) string    { return p.wrap("31", text) }
+func (p painter) green(text string) string  { return p.wrap("32", text) }
+func (p painter) yellow(text string) string { return p.wrap("33", text) }

@@ -21,6 +21,17 @@ const (
 func probeTable(result *registry.ProbeResult, only []registry.Gate, paint painter) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(visible(result.Target)), headline(result, paint))
+	out.WriteString(gatesTable(result, only, paint))
+	if len(only) > 0 {
+		fmt.Fprintf(&out, "\n  asked for %s: %s\n", gateNames(only), strings.TrimSpace(lamp(holds(result, only), paint)))
+	}
+	return out.String()
+}
+
+// gatesTable is a line for each gate, then hints, then what else the probe has
+// seen.
+func gatesTable(result *registry.ProbeResult, only []registry.Gate, paint painter) string {
+	var out strings.Builder
 	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "gate", "lamp", "latency", "detail")))
 	for _, gate := range registry.Gates() {
 		got := result.Gate(gate)
@@ -37,9 +48,6 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, paint painte
 	}
 	out.WriteString("\n")
 	about(&out, result, paint)
-	if len(only) > 0 {
-		fmt.Fprintf(&out, "\n  asked for %s: %s\n", gateNames(only), strings.TrimSpace(lamp(holds(result, only), paint)))
-	}
 	return out.String()
 }
 

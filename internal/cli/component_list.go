@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// componentsText lays a list of components out: a line each, and below it the
+// reason of a status where the terminal is too narrow for both; then how many
+// there are of each status.
+func componentsText(readings []registry.Reading, now time.Time, paint painter) string {
+	if len(readings) == 0 {
+		return "No component to list.\n"
+	}
+	var out strings.Builder
+	name, kind := len("COMPONENT"), len("KIND")
+	for i := range readings {
+		name, kind = max(name, columns(readings[i].Name)), max(kind, len(readings[i].Kind))
+	}
+	head := fmt.Sprintf("%-*s  %-*s  %-*s  %4s  %4s  ", name, "COMPONENT", kind, "KIND", statusWidth, "STATUS", "FOR", "AGE")
+	fmt.Fprintf(&out, "%s\n", paint.dim(head+"WHY"))
+	for i := range readings {
+		reading := &readings[i]
+		fmt.Fprintf(&out, "%-*s  %-*s  %s  %4s  %4s", name, oneLine(reading.Name), kind, reading.Kind,
+			paintedStatus(reading.Status, statusWidth, paint), heldFor(reading, now), ageOf(reading))
+		marks, why := whyOf(reading)
+		switch {
+		case why == "":
+		case paint.width == 0, len(head)+columns(why) <= paint.width:
+			out.WriteString("  " + markedWhy(marks, why, paint))
+		default:
+			const margin = "    "
+			fmt.Fprintf(&out, "\n%s%s", margin, markedWhy(marks, cut(why, paint.width-len(margin)), paint))
+		}
+		out.WriteString("\n")
+	}
+	fmt.Fprintf(&out, "%s\n", paint.fold(countedStatuses(readings)))
+	return out.String()
+}
+
+// statusWidth is that of the longest status.
+const statusWidth = len(registry.Unavailable)
+
+// statuses are all of them, in the order in which they are counted.
+func statuses() []registry.Status {
+	return []registry.Status{registry.Available, registry.Unavailable, registry.Unknown, registry.Probing}
+}
+
+func countedStatuses(readings []registry.Reading) string {
+	counts := map[registry.Status]int{}
+	for i := range readings {
+		counts[readings[i].Status]++
+	}
+	var words []string
+	for _, status := range statuses() {
+		if counts[status] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", counts[status], status))
+		}
+	}
+	return counted(len(readings), "component") + ": " + strings.Join(words, ", ")
+}
+
+// paintedStatus gives a status its colour, after it has its width. What is not
+// known is never green.
+func paintedStatus(status registry.Status, width int, paint painter) string {
+	text := fmt.Sprintf("%-*s", width, status)
+	switch status {
+	case registry.Available:
+		return paint.green(text)
+	case registry.Unavailable:
+		return paint.red(text)
+	case registry.Unknown:
+		return paint.yellow(text)
+	case registry.Probing:
+	}
+	return text
+}
+
+// whyOf is the reason of a status, and the marks of the component with which it
+// begins; either may be empty.
+func whyOf(reading *registry.Reading) (marks, why string) {
+	if reading.Reason != "" || len(reading.Causes) > 0 {
+		why = reasonOf(reading.Causes, reading.Reason)
+	}
+	marks = marksOf(reading)
+	if marks != "" {
+		why = strings.TrimSuffix(marks+": "+why, ": ")
+	}
+	return marks, why
+}
+
+// marksOf are words beside the status; empty when there are none.
+func marksOf(reading *registry.Reading) string {
+	var marks []string
+	if reading.Flapping {
+		marks = append(marks, "flapping")
+	}
+	if reading.Degraded {
+		marks = append(marks, "degraded")
+	}
+	return strings.Join(marks, ", ")
+}
+
+// markedWhy is a reason with the marks before it in colour.
+func markedWhy(marks, why string, paint painter) string {
+	rest, ok := strings.CutPrefix(why, marks)
+	if !ok || marks == "" {
+		return why
+	}
+	return paint.yellow(marks) + rest
+}
+
+// heldFor is how long the status has not changed.
+func heldFor(reading *registry.Reading, now time.Time) string {
+	since, err := time.Parse(time.RFC3339, reading.Since)
+	if err != nil {
+		return "-"
+	}
+	return spoken(now.Sub(since))
+}
+
+// ageOf is how old the newest result is.
+func ageOf(reading *registry.Reading) string {
+	if reading.AgeMs == nil {
+		return "-"
+	}
+	return spoken(time.Duration(*reading.AgeMs) * time.Millisecond)
+}
+
+// spoken is a time in its largest unit.
+func spoken(d time.Duration) string {
+	const day = 24 * time.Hour
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/day)
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// read is the reading of a component that was probed so long ago.
+func read(name string, status registry.Status, age time.Duration, reason string) registry.Reading {
+	id, ms := "01936c3e-0000-7000-8000-000000000001", age.Milliseconds()
+	return registry.Reading{
+		Name: name, Kind: registry.KindMCPServer, Status: status, Reason: reason, AgeMs: &ms, ResultID: &id,
+		Since: at().Add(-3 * time.Hour).Format(time.RFC3339), Causes: []registry.Cause{},
+	}
+}
+
+func listed() []registry.Reading {
+	degraded := read("asm-eu", registry.Available, 12*time.Second, "not executable: naabu")
+	degraded.Degraded = true
+	flapping := read("files", registry.Unavailable, 4*time.Minute, "healthz: refused: connection refused by 127.0.0.1:9")
+	flapping.Flapping, flapping.Degraded = true, true
+	fresh := registry.Reading{Name: "fresh", Kind: registry.KindMCPServer, Status: registry.Probing, Reason: "it has not been probed yet"}
+	causes := read("causes", registry.Unavailable, 90*time.Second, "")
+	causes.Causes = []registry.Cause{registry.Refused, registry.ZeroTools}
+	return []registry.Reading{
+		read("asm", registry.Available, 12*time.Second, ""), degraded, causes, flapping, fresh,
+		read("stale", registry.Unknown, 50*time.Hour, "the newest result is too old to count; it was passed"),
+		read("hostile", registry.Unavailable, 0, "fine\x1b[2J\u202e\nasm  available"+strings.Repeat(" and so on", 20)),
+	}
+}
+
+func TestComponentsText_isWorthReading(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, width := range []int{0, 60, 80, 140} {
+		text := componentsText(listed(), at(), painter{width: width})
+		fmt.Fprintf(&s.transcript, "# at %d columns\n\n%s\n", width, text)
+		for line := range strings.Lines(text) {
+			if width > 0 && columns(line) > width+1 { // with its end
+				t.Errorf("a line has more than %d columns: %q", width, line)
+			}
+		}
+	}
+	fmt.Fprintf(&s.transcript, "# none\n\n%s", componentsText(nil, at(), painter{}))
+	s.golden(t, "component-list.txt")
+	if obeyed(s.transcript.String()) {
+		t.Error("the list lets control characters through")
+	}
+}
+
+func TestComponentsText_showsGreenOnlyWhatIsAvailable(t *testing.T) {
+	t.Parallel()
+	coloured := componentsText(listed(), at(), painter{on: true, width: 100})
+	if plain := componentsText(listed(), at(), painter{width: 100}); uncoloured(coloured) != plain {
+		t.Errorf("without its colours the list reads %q, want %q", uncoloured(coloured), plain)
+	}
+	for line := range strings.Lines(coloured) {
+		if green, isAvailable := strings.Contains(line, "\x1b[32m"), strings.Contains(line, " \x1b[32mavailable"); green != isAvailable {
+			t.Errorf("green: %q", line)
+		}
+	}
+}
+
+func viewed(t *testing.T) *registry.ComponentView {
+	t.Helper()
+	result := sound()
+	result.Target = "asm"
+	result.Test = registry.Fail(50*time.Millisecond, registry.NotOK, "required tools unusable: nmap")
+	document, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := &registry.ComponentView{
+		Reading: read("asm", registry.Unavailable, 12*time.Second, "test: not_ok: required tools unusable: nmap"),
+		Slots:   []string{"recon", "scan"}, Result: document,
+		AcceptedDigest: "sha256:" + strings.Repeat("0a", 32), AcceptedAt: at().Format(time.RFC3339),
+		Drift: &registry.Drift{Added: []string{"nuclei_scan", "evil\x1b[2J"}, Removed: []string{"masscan"}, Changed: []registry.ToolChange{
+			{Name: "nmap_scan", What: []string{"description", "inputSchema"}}, {Name: "subfinder", What: []string{"destructiveHint"}},
+		}},
+	}
+	for i := range 12 {
+		change := registry.Change{Component: "asm", At: at().Add(-time.Duration(i) * time.Hour), From: registry.Available, To: registry.Unavailable, Causes: []registry.Cause{registry.NotOK}}
+		if i%2 == 1 {
+			change.From, change.To, change.Causes = registry.Unavailable, registry.Available, []registry.Cause{}
+		}
+		view.Changes = append(view.Changes, change)
+	}
+	for i, counts := range [][3]int{{0, 120, 0}, {60, 60, 0}, {119, 1, 0}, {120, 0, 0}, {0, 0, 3}, {120, 0, 0}} {
+		view.Hours = append(view.Hours, registry.Hour{
+			Component: "asm", Start: at().Add(-time.Duration(i) * time.Hour), Passed: counts[0], Failed: counts[1], Undecided: counts[2],
+		})
+	}
+	view.Hours = append(view.Hours, registry.Hour{Start: at().Add(-10 * time.Hour), Passed: 7}, registry.Hour{Start: at().Add(-100 * time.Hour), Passed: 7})
+	return view
+}
+
+func TestComponentText_isWorthReading(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	fresh := &registry.ComponentView{Reading: registry.Reading{
+		Name: "fresh", Kind: registry.KindMCPServer, Status: registry.Probing, Reason: "it has not been probed yet",
+	}}
+	undecided := &registry.ComponentView{Reading: read("asm", registry.Unknown, time.Second, "denied"), Hours: []registry.Hour{{Start: at(), Undecided: 1}}}
+	for _, scene := range []struct {
+		title string
+		view  *registry.ComponentView
+	}{{"much to tell", viewed(t)}, {"nothing known yet", fresh}, {"nothing decided", undecided}} {
+		text, err := componentText(scene.view, at(), painter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&s.transcript, "# %s\n\n%s\n", scene.title, text)
+		coloured, err := componentText(scene.view, at(), painter{on: true})
+		if err != nil || uncoloured(coloured) != text {
+			t.Errorf("without its colours it reads %q, want %q (%v)", uncoloured(coloured), text, err)
+		}
+	}
+	s.golden(t, "component-show.txt")
+	if obeyed(s.transcript.String()) {
+		t.Error("the page lets control characters through")
+	}
+	broken := viewed(t)
+	broken.Result = []byte(`{"passed":true}`)
+	if _, err := componentText(broken, at(), painter{}); err == nil {
+		t.Error("a result that claims too much is shown")
+	}
+}
+
+func TestShare_isWholeOnlyWhenAllPassed(t *testing.T) {
+	t.Parallel()
+	for want, counts := range map[string][2]int{"100": {5, 0}, "0.0": {0, 5}, "99.9": {99_999, 1}, "0.1": {1, 99_999}, "50.0": {1, 1}} {
+		if got := share(counts[0], counts[1]); got != want {
+			t.Errorf("share(%d, %d) = %s, want %s", counts[0], counts[1], got, want)
+		}
+	}
+}

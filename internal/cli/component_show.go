@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+const (
+	// maxShownChanges bounds the changes of status that are shown.
+	maxShownChanges = 10
+	// stripHours is how many hours the strip of a component covers.
+	stripHours = 48
+)
+
+// componentText shows all that is known of a component: its status, the newest
+// result, then what it is used for and what became of it.
+func componentText(view *registry.ComponentView, now time.Time, paint painter) (string, error) {
+	var out strings.Builder
+	status := paintedStatus(view.Status, 0, paint)
+	if marks := marksOf(&view.Reading); marks != "" {
+		status += ", " + paint.yellow(marks)
+	}
+	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(oneLine(view.Name)), status)
+	row(&out, paint, "kind", string(view.Kind))
+	if view.Reason != "" || len(view.Causes) > 0 {
+		row(&out, paint, "why", reasonOf(view.Causes, view.Reason))
+	}
+	if since, err := time.Parse(time.RFC3339, view.Since); err == nil {
+		row(&out, paint, "for", fmt.Sprintf("%s, since %s", spoken(now.Sub(since)), shownMoment(since)))
+	}
+	if view.ResultID != nil {
+		row(&out, paint, "probed", fmt.Sprintf("%s ago, result %s", ageOf(&view.Reading), oneLine(*view.ResultID)))
+	}
+	if len(view.Slots) > 0 {
+		row(&out, paint, "slots", strings.Join(view.Slots, ", "))
+	}
+	if view.AcceptedDigest != "" {
+		row(&out, paint, "accepted", acceptedLine(view))
+	}
+	if len(view.Result) > 0 {
+		shown, err := resultText(view.Kind, view.Result, paint)
+		if err != nil {
+			return "", fmt.Errorf("read the newest result of %s: %w", view.Name, err)
+		}
+		out.WriteString("\n" + shown)
+	}
+	if view.Drift != nil {
+		out.WriteString("\n" + driftText(view.Drift, paint))
+		row(&out, paint, "hint", fmt.Sprintf("Look at what has changed, then accept it with countersign component accept %s, or revert it.", view.Name))
+	}
+	if len(view.Hours) > 0 {
+		fmt.Fprintf(&out, "\n%s", hoursText(view.Hours, paint))
+	}
+	if len(view.Changes) > 0 {
+		fmt.Fprintf(&out, "\n%s", changesText(view.Changes, paint))
+	}
+	return out.String(), nil
+}
+
+func acceptedLine(view *registry.ComponentView) string {
+	line := "tools " + shortDigest(view.AcceptedDigest)
+	if at, err := time.Parse(time.RFC3339, view.AcceptedAt); err == nil {
+		line += ", at " + shownMoment(at)
+	}
+	return line
+}
+
+// shortDigest is enough of a digest to tell it from others by eye.
+func shortDigest(digest string) string {
+	return cut(oneLine(digest), len("sha256:")+12)
+}
+
+func shownMoment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// resultText shows the parts of a result by its kind.
+func resultText(kind registry.Kind, document []byte, paint painter) (string, error) {
+	result, err := registry.DecodeResult(kind, document)
+	if err != nil {
+		return "", err
+	}
+	if probed, ok := result.(*registry.ProbeResult); ok {
+		return gatesTable(probed, nil, paint), nil
+	}
+	return "", nil
+}
+
+// driftText is the difference between two lists of tools, a line for each tool
+// that was changed.
+func driftText(drift *registry.Drift, paint painter) string {
+	var out strings.Builder
+	if len(drift.Added) > 0 {
+		row(&out, paint, "added", toolNames(drift.Added))
+	}
+	if len(drift.Removed) > 0 {
+		row(&out, paint, "removed", toolNames(drift.Removed))
+	}
+	for i, change := range drift.Changed {
+		name := "changed"
+		if i > 0 {
+			name = ""
+		}
+		row(&out, paint, name, oneLine(change.Name)+": "+strings.Join(change.What, ", "))
+	}
+	return out.String()
+}
+
+// toolNames are names that servers have given, all of them.
+func toolNames(names []string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = oneLine(name)
+	}
+	return strings.Join(shown, ", ")
+}
+
+// hoursText is a strip of the latest hours, newest last: the higher, the more of
+// the probes passed; a dot where there was none that says so.
+func hoursText(hours []registry.Hour, paint painter) string {
+	newest := hours[0].Start
+	strip := slices.Repeat([]string{paint.dim("·")}, stripHours)
+	first, passed, failed := stripHours-1, 0, 0
+	for i := range hours {
+		hour := &hours[i]
+		place := stripHours - 1 - int(newest.Sub(hour.Start)/time.Hour)
+		if place < 0 || place >= stripHours || hour.Passed+hour.Failed == 0 {
+			continue
+		}
+		first = min(first, place)
+		passed, failed = passed+hour.Passed, failed+hour.Failed
+		strip[place] = hourBar(hour, paint)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "  %s%s\n", paint.dim(fmt.Sprintf("%-*s", firstWidth, "hours")), strings.Join(strip[first:], ""))
+	told := "no probe passed or failed"
+	if passed+failed > 0 {
+		told = fmt.Sprintf("%s%% of %s passed in the %s to %s", share(passed, failed), counted(passed+failed, "probe"),
+			counted(stripHours-first, "hour"), newest.Add(time.Hour).UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	fmt.Fprintf(&out, "  %*s%s\n", firstWidth, "", paint.dim(told))
+	return out.String()
+}
+
+// hourBar is as high as the share of probes that passed.
+func hourBar(hour *registry.Hour, paint painter) string {
+	bars := []rune("▁▂▃▄▅▆▇█")
+	bar := string(bars[hour.Passed*(len(bars)-1)/(hour.Passed+hour.Failed)])
+	if hour.Failed > 0 {
+		return paint.red(bar)
+	}
+	return paint.green(bar)
+}
+
+// share is a percentage that is 100 only when all passed, and 0 only when none did.
+func share(passed, failed int) string {
+	if failed == 0 {
+		return "100"
+	}
+	tenths := passed * 1000 / (passed + failed)
+	if passed > 0 {
+		tenths = max(tenths, 1)
+	}
+	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
+}
+
+// changesText lists the latest changes of status, newest first.
+func changesText(changes []registry.Change, paint painter) string {
+	var out strings.Builder
+	for i := range changes {
+		change := &changes[i]
+		if i == maxShownChanges {
+			break
+		}
+		name := "changes"
+		if i > 0 {
+			name = ""
+		}
+		line := fmt.Sprintf("%s  %s", shownMoment(change.At), paintedStatus(change.To, 0, paint))
+		if len(change.Causes) > 0 {
+			line += ": " + reasonOf(change.Causes, "")
+		}
+		fmt.Fprintf(&out, "  %s%s\n", paint.dim(fmt.Sprintf("%-*s", firstWidth, name)), line)
+	}
+	return out.String()
+}
