@@ -69,6 +69,20 @@ func schemaOf[Q any](arguments []argument[Q]) *jsonschema.Schema {
 	return schema
 }
 
+// oneOf lists the values that an argument may have.
+func oneOf[V ~string](values ...V) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		for _, value := range values {
+			s.Enum = append(s.Enum, value)
+		}
+	}
+}
+
+// within bounds an integer.
+func within(least, most int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Minimum, s.Maximum = new(float64(least)), new(float64(most)) }
+}
+
 // decode fills a request from the raw bytes of a call's arguments. Whatever is
 // not exactly as listed is fault.InvalidArgument and names the argument; null
 // is absent.
@@ -252,6 +266,15 @@ func escapedUnit(raw []byte, at int) (uint64, bool) {
 	}
 	unit, err := strconv.ParseUint(string(raw[at+2:at+6]), 16, 16)
 	return unit, err == nil
+}
+
+// joinedNames lists values for a hint.
+func joinedNames[V ~string](values []V) string {
+	names := make([]string, len(values))
+	for i, value := range values {
+		names[i] = string(value)
+	}
+	return strings.Join(names, ", ")
 }
 
 // shownName is a member's name as a refusal gives it: never empty, and bounded.

@@ -2,9 +2,11 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -14,6 +16,10 @@ import (
 // methodCall is the method of a tool call.
 const methodCall = "tools/call"
 
+// callLimit is the longest that one call may take, unless its tool has a limit of
+// its own.
+const callLimit = 30 * time.Second
+
 // tool is one tool: what is listed of it and what it calls. Q is the request
 // that its arguments fill, R the result it answers with.
 type tool[Q, R any] struct {
@@ -22,20 +28,27 @@ type tool[Q, R any] struct {
 	description string
 	annotations mcp.ToolAnnotations
 	arguments   []argument[Q]
+	limit       time.Duration // 0 for callLimit
 	call        func(context.Context, Q) (R, error)
 }
 
-// add puts a tool on a server. It goes by the SDK's low-level way in, because
-// the typed one words refusals in its own way.
-func add[Q, R any](s *Server, server *mcp.Server, t tool[Q, R]) {
+// reading are the annotations of the tools that only read what is stored.
+func reading() mcp.ToolAnnotations {
+	return mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
+}
+
+// add puts a tool on an endpoint of s. It goes by the SDK's low-level way in,
+// because the typed one words refusals in its own way.
+func add[Q, R any](s *Server, endpoint *mcp.Server, t tool[Q, R]) {
 	t.annotations.Title = t.title
 	listed := &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,
 		InputSchema: schemaOf(t.arguments), Annotations: &t.annotations,
 	}
-	server.AddTool(listed, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		ctx, cancel := context.WithTimeout(ctx, callLimit)
+	endpoint.AddTool(listed, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.limit, callLimit))
 		defer cancel()
+		defer s.report(ctx, request)()
 		result, err := run(ctx, t, request.Params.Arguments)
 		if err != nil {
 			return failure(s.refusal(ctx, t.name, err)), nil
@@ -60,7 +73,7 @@ func (s *Server) refusal(ctx context.Context, name string, err error) *fault.Err
 		return s.hide(ctx, name, err)
 	}
 	if coded.Code == fault.Unavailable {
-		s.log.WarnContext(ctx, "the database did not answer in time", "tool", name, "error", err.Error())
+		s.log.WarnContext(ctx, "a call could not be served", "tool", name, "error", err.Error())
 	}
 	return coded
 }

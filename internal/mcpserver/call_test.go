@@ -180,7 +180,7 @@ func TestGetTask_staysUnderItsLimitOnTheWire(t *testing.T) {
 		t.Fatalf("claim: %v", result.Content)
 	}
 	result := resultOf(t, c.ask(callOf(3, "get_task", `{"task_id":"`+string(made.TaskID)+`"}`)))
-	if len(result.StructuredContent) > maxTaskBytes || len(result.Content[0].Text) > maxTaskBytes {
+	if len(result.StructuredContent) > maxResultBytes || len(result.Content[0].Text) > maxResultBytes {
 		t.Errorf("%d bytes as object and %d as text", len(result.StructuredContent), len(result.Content[0].Text))
 	}
 	var whole, asText task.Task

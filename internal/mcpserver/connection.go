@@ -22,7 +22,8 @@ import (
 const maxUnderWay = 64
 
 // drainLimit is how long a connection that ends waits for the calls under way and
-// for its client to read their answers.
+// for its client to read their answers. A call that may take longer is then
+// broken off.
 const drainLimit = callLimit + 5*time.Second
 
 // errUnread says that a connection ended and its client did not read.

@@ -2,64 +2,53 @@ package mcpserver
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"unicode/utf8"
-
-	"github.com/countersign-dev/countersign/internal/task"
 )
 
-// maxTaskBytes is how long the object of get_task may be as JSON, so that it
+// maxResultBytes is how long the object of a result may be as JSON, so that it
 // fits what clients pass on to a model.
-const maxTaskBytes = 80_000
+const maxResultBytes = 80_000
 
 // ellipsis ends a text that was cut.
 const ellipsis = "…"
 
-// clipping is one text of a task that may be cut.
+// clipping is one part of a result that may be cut.
 type clipping struct {
-	name    string
-	place   *string
-	escaped []byte // as JSON, without the quotes
+	name string         // what the result says was cut; several may share one
+	size int            // bytes as JSON
+	cut  func(most int) // to at most this many bytes as JSON
 }
 
-// fit returns the task with its longest texts cut, each to the same length, so
-// that the whole is at most limit bytes as JSON. It names in Truncated what was
-// cut. JSON escaping counts: it makes some characters six times as long.
-func fit(whole task.Task, limit int) task.Task {
-	size := len(escape(whole))
-	if size <= limit {
-		return whole
-	}
-	whole.AcceptanceCriteria = slices.Clone(whole.AcceptanceCriteria)
-	clippings := []clipping{{name: "evidence", place: &whole.Evidence}, {name: "notes", place: &whole.Notes}}
-	for i := range whole.AcceptanceCriteria {
-		clippings = append(clippings, clipping{name: criterionName(i), place: &whole.AcceptanceCriteria[i]})
+// clip cuts the largest parts of a result, each to the same length, so that the
+// whole, which has size bytes as JSON, has at most limit with the names of what
+// was cut. It returns them. JSON escaping counts: it makes some characters six
+// times as long.
+func clip(size, limit int, clippings []clipping) (cut []string) {
+	if size <= limit || len(clippings) == 0 {
+		return nil
 	}
 	room := limit - size
-	for i := range clippings {
-		c := &clippings[i]
-		quoted := escape(*c.place)
-		c.escaped = quoted[1 : len(quoted)-1]
-		room += len(c.escaped)
+	for _, c := range clippings {
+		room += c.size
 	}
-	room -= len(escape(namesOf(clippings))) + len(`,"truncated":`)
+	room -= sizeOf(namesOf(clippings)) + len(`,"truncated":`)
 	most := level(clippings, max(room, 0))
 	for _, c := range clippings {
-		if len(c.escaped) > most {
-			*c.place = cut(c.escaped, most)
-			whole.Truncated = append(whole.Truncated, c.name)
+		if c.size > most {
+			c.cut(most)
+			cut = append(cut, c.name)
 		}
 	}
-	return whole
+	return slices.Compact(cut)
 }
 
-// level returns the length to which the longest texts must be cut so that all
+// level returns the length to which the longest clippings must be cut so that all
 // of them together take at most room.
 func level(clippings []clipping, room int) int {
 	lengths := make([]int, len(clippings))
 	for i, c := range clippings {
-		lengths[i] = len(c.escaped)
+		lengths[i] = c.size
 	}
 	slices.Sort(lengths)
 	for i, length := range lengths {
@@ -70,6 +59,18 @@ func level(clippings []clipping, room int) int {
 		room -= length
 	}
 	return lengths[len(lengths)-1]
+}
+
+// textClipping is a text that may be cut at its end.
+func textClipping(name string, place *string) clipping {
+	escaped := inner(*place)
+	return clipping{name, len(escaped), func(most int) { *place = cut(escaped, most) }}
+}
+
+// inner returns a text as JSON without the quotes.
+func inner(text string) []byte {
+	quoted := escape(text)
+	return quoted[1 : len(quoted)-1]
 }
 
 // cut returns as much of an escaped text as fits into most bytes with an
@@ -102,22 +103,22 @@ func unitLength(escaped []byte) int {
 	return len(`\n`)
 }
 
-// criterionName names one criterion by its position from 0.
-func criterionName(i int) string { return fmt.Sprintf("acceptance_criteria[%d]", i) }
-
 func namesOf(clippings []clipping) []string {
 	names := make([]string, len(clippings))
 	for i, c := range clippings {
 		names[i] = c.name
 	}
-	return names
+	return slices.Compact(names)
 }
+
+// sizeOf returns how many bytes v has as JSON.
+func sizeOf(v any) int { return len(escape(v)) }
 
 // escape returns v as the SDK sends it: with <, > and & escaped.
 func escape(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return []byte(`""`) // a task always marshals
+		return []byte(`""`) // what is answered always marshals
 	}
 	return data
 }

@@ -48,19 +48,19 @@ func TestFit_keepsAnyTaskUnderTheLimitAndNamesWhatItCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := drawTask(t)
 		before, criteria := textsOf(whole), slices.Clone(whole.AcceptanceCriteria)
-		cut := fit(whole, maxTaskBytes)
+		cut := fitTask(whole, maxResultBytes)
 
 		sent, err := json.Marshal(cut)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(sent) > maxTaskBytes {
+		if len(sent) > maxResultBytes {
 			t.Fatalf("%d bytes", len(sent))
 		}
 		if !slices.Equal(criteria, whole.AcceptanceCriteria) {
 			t.Fatal("the task that was given was changed")
 		}
-		shortest, longest := maxTaskBytes, 0
+		shortest, longest := maxResultBytes, 0
 		for name, text := range textsOf(cut) {
 			length := len(escape(text))
 			if !slices.Contains(cut.Truncated, name) {
@@ -80,7 +80,7 @@ func TestFit_keepsAnyTaskUnderTheLimitAndNamesWhatItCut(t *testing.T) {
 		if len(cut.Truncated) > 0 && longest > shortest+len(`\u0000\u0000`)+len(ellipsis) {
 			t.Fatalf("a text of %d bytes was kept and one was cut to %d", longest, shortest)
 		}
-		if len(escape(whole)) <= maxTaskBytes && len(cut.Truncated) > 0 {
+		if len(escape(whole)) <= maxResultBytes && len(cut.Truncated) > 0 {
 			t.Fatal("a task that fits was cut")
 		}
 	})
@@ -88,9 +88,9 @@ func TestFit_keepsAnyTaskUnderTheLimitAndNamesWhatItCut(t *testing.T) {
 
 func TestFit_wastesLittleOfTheLimit(t *testing.T) {
 	whole := task.Task{AcceptanceCriteria: []string{"c"}, Evidence: strings.Repeat("\x01", task.MaxEvidence), Notes: strings.Repeat("n", task.MaxNotes)}
-	cut := fit(whole, maxTaskBytes)
-	if size := len(escape(cut)); size < maxTaskBytes-100 {
-		t.Errorf("only %d of %d bytes are used", size, maxTaskBytes)
+	cut := fitTask(whole, maxResultBytes)
+	if size := len(escape(cut)); size < maxResultBytes-100 {
+		t.Errorf("only %d of %d bytes are used", size, maxResultBytes)
 	}
 	if want := []string{"evidence"}; !slices.Equal(cut.Truncated, want) {
 		t.Errorf("truncated %q, want %q", cut.Truncated, want)

@@ -20,8 +20,7 @@ func FuzzDecode_takesOnlyWhatItUnderstandsWhole(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	server := New(nil, Options{})
-	arguments := server.createTask(task.Caller{}).arguments
+	arguments := taskGate{}.createTask(task.Caller{}).arguments
 	f.Fuzz(func(t *testing.T, raw string) {
 		if !json.Valid([]byte(raw)) || !utf8.ValidString(raw) {
 			return // refused before

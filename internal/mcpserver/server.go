@@ -1,11 +1,11 @@
-// Package mcpserver puts the task gate on the wire as five MCP tools, over
-// stdio and over streamable HTTP, for every protocol version.
+// Package mcpserver puts the task gate and the registry on the wire as MCP tools,
+// over stdio and over streamable HTTP, for every protocol version.
 //
-// It owns the wire: the schemas, the strict decoding of arguments, the shape of
-// answers and refusals, and the survival of the process in front of hostile
-// input. It knows no rule of the gate and no storage. Its one idea is that the
-// raw bytes are looked at before any decoder can make them prettier, and that
-// whatever goes wrong is answered and never ends the process.
+// It owns the wire: the schemas, the strict decoding of arguments, the shape and
+// size of answers and refusals, and the survival of the process in front of
+// hostile input. It knows no rule of the gate, no probe and no storage. Its one
+// idea is that the raw bytes are looked at before any decoder can make them
+// prettier, and that whatever goes wrong is answered and never ends the process.
 package mcpserver
 
 import (
@@ -25,38 +25,53 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-// callLimit is the longest that one call may take.
-const callLimit = 30 * time.Second
-
-// instructions tell a model the loop in which it takes part.
-const instructions = `Countersign keeps tasks whose completion is checked by somebody else than the agent that did the work.
-The loop: create_task with criteria that can be checked; do the work; claim_done with evidence; a DIFFERENT agent reads get_task, checks every criterion against the real system and calls verify.
-verified and rejected are final. After a rejection create_task again with supersedes. list_tasks with verifiable_by shows what waits for your verdict.
-A refused call says why in code and message, and what to do next in hint; it changed nothing.`
-
 // Options are what a server is made from.
 type Options struct {
 	Version string       // of Countersign, told to clients
-	Caller  task.Caller  // on whose behalf calls over stdio are made
+	Caller  task.Caller  // on whose behalf calls of the task gate over stdio are made
 	Log     *slog.Logger // nil discards; it must never write to the stdout of a stdio server
 }
 
-// Server serves the task gate over MCP. It is safe for concurrent use.
+// Server serves one set of tools over MCP. It is safe for concurrent use.
 type Server struct {
-	operations task.Operations
-	version    string
-	caller     task.Caller
-	log        *slog.Logger
-	drains     time.Duration // drainLimit; tests shorten it
+	tools   toolSet
+	version string
+	caller  task.Caller
+	log     *slog.Logger
+	drains  time.Duration // drainLimit; tests shorten it
+	beats   time.Duration // progressInterval; tests shorten it
 }
 
-// New returns a server of these operations.
+// toolSet is what a server offers.
+type toolSet interface {
+	// identity is what the server calls itself, without its version, and
+	// instructions what a model is told of its tools as a whole.
+	identity() mcp.Implementation
+	instructions() string
+	// addTo puts the tools on an endpoint of s on behalf of caller.
+	addTo(endpoint *mcp.Server, s *Server, caller task.Caller)
+}
+
+// New returns a server of the task gate.
 func New(operations task.Operations, options Options) *Server {
+	return serverOf(taskGate{operations}, options)
+}
+
+// NewRegistry returns a server of the registry. Its calls are made on behalf of
+// nobody in particular.
+func NewRegistry(operations RegistryOperations, options Options) *Server {
+	return serverOf(componentRegistry{operations, make(chan struct{}, maxProbing)}, options)
+}
+
+func serverOf(tools toolSet, options Options) *Server {
 	log := options.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{operations: operations, version: options.Version, caller: options.Caller, log: log, drains: drainLimit}
+	return &Server{
+		tools: tools, version: options.Version, caller: options.Caller, log: log,
+		drains: drainLimit, beats: progressInterval,
+	}
 }
 
 // anonymous is the principal of every call over HTTP, where nobody is
@@ -65,23 +80,23 @@ func anonymous() task.Caller {
 	return task.Caller{Principal: task.Principal{Kind: "anonymous", ID: "http"}}
 }
 
-// endpoint returns the SDK's server with the five tools on behalf of caller.
+// endpoint returns the SDK's server with the tools on behalf of caller.
 //
 // Prompts and resources are declared although there are none: the SDK answers
 // their lists, and a list that is answered has to be declared.
 func (s *Server) endpoint(caller task.Caller) *mcp.Server {
-	server := mcp.NewServer(
-		&mcp.Implementation{Name: "countersign", Title: "Countersign", Version: s.version},
-		&mcp.ServerOptions{
-			Instructions: instructions,
-			Capabilities: &mcp.ServerCapabilities{
-				Tools:     &mcp.ToolCapabilities{},
-				Prompts:   &mcp.PromptCapabilities{},
-				Resources: &mcp.ResourceCapabilities{},
-			},
-		})
+	identity := s.tools.identity()
+	identity.Version = s.version
+	server := mcp.NewServer(&identity, &mcp.ServerOptions{
+		Instructions: s.tools.instructions(),
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:     &mcp.ToolCapabilities{},
+			Prompts:   &mcp.PromptCapabilities{},
+			Resources: &mcp.ResourceCapabilities{},
+		},
+	})
 	server.AddReceivingMiddleware(s.guard)
-	s.addTools(server, caller)
+	s.tools.addTo(server, s, caller)
 	return server
 }
 

@@ -10,13 +10,27 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-// addTools puts the five tools on a server on behalf of caller.
-func (s *Server) addTools(server *mcp.Server, caller task.Caller) {
-	add(s, server, s.createTask(caller))
-	add(s, server, s.claimDone(caller))
-	add(s, server, s.verify(caller))
-	add(s, server, s.getTask())
-	add(s, server, s.listTasks())
+// taskInstructions tell a model the loop in which it takes part.
+const taskInstructions = `Countersign keeps tasks whose completion is checked by somebody else than the agent that did the work.
+The loop: create_task with criteria that can be checked; do the work; claim_done with evidence; a DIFFERENT agent reads get_task, checks every criterion against the real system and calls verify.
+verified and rejected are final. After a rejection create_task again with supersedes. list_tasks with verifiable_by shows what waits for your verdict.
+A refused call says why in code and message, and what to do next in hint; it changed nothing.`
+
+// taskGate is the tool set of the task gate.
+type taskGate struct{ operations task.Operations }
+
+func (taskGate) identity() mcp.Implementation {
+	return mcp.Implementation{Name: "countersign", Title: "Countersign"}
+}
+
+func (taskGate) instructions() string { return taskInstructions }
+
+func (g taskGate) addTo(endpoint *mcp.Server, s *Server, caller task.Caller) {
+	add(s, endpoint, g.createTask(caller))
+	add(s, endpoint, g.claimDone(caller))
+	add(s, endpoint, g.verify(caller))
+	add(s, endpoint, g.getTask())
+	add(s, endpoint, g.listTasks())
 }
 
 // additive are the annotations of the tools that write: they add to the record,
@@ -25,12 +39,7 @@ func additive() mcp.ToolAnnotations {
 	return mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(false)}
 }
 
-// reading are the annotations of the tools that only read.
-func reading() mcp.ToolAnnotations {
-	return mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
-}
-
-func (s *Server) createTask(caller task.Caller) tool[task.CreateRequest, task.Created] {
+func (g taskGate) createTask(caller task.Caller) tool[task.CreateRequest, task.Created] {
 	return tool[task.CreateRequest, task.Created]{
 		name:  "create_task",
 		title: "Create a task",
@@ -56,12 +65,12 @@ func (s *Server) createTask(caller task.Caller) tool[task.CreateRequest, task.Cr
 			keyArgument(func(q *task.CreateRequest) any { return &q.IdempotencyKey }),
 		},
 		call: func(ctx context.Context, q task.CreateRequest) (task.Created, error) {
-			return s.operations.Create(ctx, caller, q)
+			return g.operations.Create(ctx, caller, q)
 		},
 	}
 }
 
-func (s *Server) claimDone(caller task.Caller) tool[task.ClaimRequest, task.ClaimRecorded] {
+func (g taskGate) claimDone(caller task.Caller) tool[task.ClaimRequest, task.ClaimRecorded] {
 	return tool[task.ClaimRequest, task.ClaimRecorded]{
 		name:  "claim_done",
 		title: "Claim a task done",
@@ -79,12 +88,12 @@ func (s *Server) claimDone(caller task.Caller) tool[task.ClaimRequest, task.Clai
 			keyArgument(func(q *task.ClaimRequest) any { return &q.IdempotencyKey }),
 		},
 		call: func(ctx context.Context, q task.ClaimRequest) (task.ClaimRecorded, error) {
-			return s.operations.Claim(ctx, caller, q)
+			return g.operations.Claim(ctx, caller, q)
 		},
 	}
 }
 
-func (s *Server) verify(caller task.Caller) tool[task.VerifyRequest, task.Decided] {
+func (g taskGate) verify(caller task.Caller) tool[task.VerifyRequest, task.Decided] {
 	return tool[task.VerifyRequest, task.Decided]{
 		name:  "verify",
 		title: "Give the verdict on a claimed task",
@@ -105,7 +114,7 @@ func (s *Server) verify(caller task.Caller) tool[task.VerifyRequest, task.Decide
 			keyArgument(func(q *task.VerifyRequest) any { return &q.IdempotencyKey }),
 		},
 		call: func(ctx context.Context, q task.VerifyRequest) (task.Decided, error) {
-			return s.operations.Verify(ctx, caller, q)
+			return g.operations.Verify(ctx, caller, q)
 		},
 	}
 }
@@ -113,7 +122,7 @@ func (s *Server) verify(caller task.Caller) tool[task.VerifyRequest, task.Decide
 // taskQuery is the argument of get_task.
 type taskQuery struct{ TaskID string }
 
-func (s *Server) getTask() tool[taskQuery, task.Task] {
+func (g taskGate) getTask() tool[taskQuery, task.Task] {
 	return tool[taskQuery, task.Task]{
 		name:  "get_task",
 		title: "Read a task",
@@ -124,16 +133,16 @@ func (s *Server) getTask() tool[taskQuery, task.Task] {
 			taskArgument(func(q *taskQuery) any { return &q.TaskID }),
 		},
 		call: func(ctx context.Context, q taskQuery) (task.Task, error) {
-			whole, err := s.operations.Task(ctx, q.TaskID)
+			whole, err := g.operations.Task(ctx, q.TaskID)
 			if err != nil {
 				return task.Task{}, err
 			}
-			return fit(whole, maxTaskBytes), nil
+			return fitTask(whole, maxResultBytes), nil
 		},
 	}
 }
 
-func (s *Server) listTasks() tool[task.Query, task.Page] {
+func (g taskGate) listTasks() tool[task.Query, task.Page] {
 	return tool[task.Query, task.Page]{
 		name:  "list_tasks",
 		title: "List tasks",
@@ -152,7 +161,7 @@ func (s *Server) listTasks() tool[task.Query, task.Page] {
 			{"limit", fmt.Sprintf("Tasks on a page; %d when left out.", task.DefaultPage), optional, func(q *task.Query) any { return &q.Limit }, within(1, task.MaxPage)},
 			{"cursor", "next_cursor of the page before.", optional, func(q *task.Query) any { return &q.Cursor }, nil},
 		},
-		call: s.operations.List,
+		call: g.operations.List,
 	}
 }
 
@@ -174,15 +183,3 @@ func callerArgument[Q any](name string, caller task.Caller, place func(*Q) any) 
 }
 
 func atLeastOne(s *jsonschema.Schema) { s.MinItems = new(1) }
-
-func oneOf(statuses ...task.Status) func(*jsonschema.Schema) {
-	return func(s *jsonschema.Schema) {
-		for _, status := range statuses {
-			s.Enum = append(s.Enum, status)
-		}
-	}
-}
-
-func within(least, most int) func(*jsonschema.Schema) {
-	return func(s *jsonschema.Schema) { s.Minimum, s.Maximum = new(float64(least)), new(float64(most)) }
-}
