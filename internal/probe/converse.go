@@ -18,16 +18,22 @@ type talkFound struct {
 	alive  registry.GateResult
 	list   registry.GateResult
 	canary registry.GateResult
+	tools  []registry.Tool
 	names  []string
-	digest string
 	likely string // the likely canary
 	report mcpwire.Report
 }
 
 // converse has a real client ask for the tools and then make the canary's call
 // in the same session. What it opened is ended after the gates' clocks have
-// stopped, whatever became of them.
+// stopped, whatever became of them. A panic outside the gates has failed them all.
 func (s MCPServer) converse(ctx context.Context, settings Settings) (brought talkFound) {
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			brought = talkFound{list: panicked(time.Now(), thrown)}
+			brought.alive, brought.canary = brought.list, brought.list
+		}
+	}()
 	command, err := s.start(settings)
 	if err != nil {
 		failed := found(err)
@@ -44,11 +50,8 @@ func (s MCPServer) converse(ctx context.Context, settings Settings) (brought tal
 	brought.canary = talk.canary(ctx, settings.Timeout, brought.list)
 	brought.alive = talk.alive(brought.list)
 	client.Close(ctx)
-	brought.names, brought.likely, brought.report = talk.names(), registry.LikelyCanary(talk.tools), client.Report()
-	if brought.digest, err = registry.ToolsDigest(talk.tools); err != nil {
-		warning := registry.Shorten(fmt.Sprintf("listTools: the tools have no digest: %v", err), registry.MaxDetail)
-		brought.report.Warnings = append(brought.report.Warnings, warning)
-	}
+	brought.tools, brought.names = talk.tools, talk.names()
+	brought.likely, brought.report = registry.LikelyCanary(talk.tools), client.Report()
 	return brought
 }
 
@@ -208,7 +211,7 @@ func (c *conversation) alive(list registry.GateResult) registry.GateResult {
 
 func (t talkFound) fill(result *registry.ProbeResult) {
 	result.ListTools = registry.ToolsResult{GateResult: t.list, ToolCount: len(t.names)}
-	result.Tools, result.ToolsDigest = t.names, t.digest
+	result.Tools, result.ToolList = t.names, t.tools
 	result.Era, result.Transport = t.report.Era, t.report.Transport
 	result.ProtocolVersion, result.Server = t.report.ProtocolVersion, t.report.Server
 	result.Timings = t.report.Timings

@@ -42,7 +42,17 @@ func (s MCPServer) Probe(ctx context.Context, settings Settings) registry.ProbeR
 		s.threeGates(ctx, settings, &result)
 	}
 	settings.clean(&result)
+	digestTools(&result)
 	return result
+}
+
+// digestTools tells the tools as they are kept, without secrets, from others.
+func digestTools(result *registry.ProbeResult) {
+	var err error
+	if result.ToolsDigest, err = registry.ToolsDigest(result.ToolList); err != nil {
+		warning := registry.Shorten(fmt.Sprintf("listTools: the tools have no digest: %v", err), registry.MaxDetail)
+		result.Warnings = append(result.Warnings, warning)
+	}
 }
 
 // threeGates asks the pages of the server, and speaks with it.
@@ -103,8 +113,7 @@ func guarded(ctx context.Context, limit time.Duration, gate func(context.Context
 	began := time.Now()
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			got = registry.Fail(time.Since(began), registry.Overloaded,
-				registry.Shorten(fmt.Sprintf("the gate ended in a panic: %v", thrown), registry.MaxDetail))
+			got = panicked(began, thrown)
 		}
 	}()
 	found := gate(ctx)
@@ -112,6 +121,11 @@ func guarded(ctx context.Context, limit time.Duration, gate func(context.Context
 		return registry.Fail(time.Since(began), found.cause, found.detail)
 	}
 	return registry.Pass(time.Since(began), found.detail)
+}
+
+func panicked(began time.Time, thrown any) registry.GateResult {
+	return registry.Fail(time.Since(began), registry.Overloaded,
+		registry.Shorten(fmt.Sprintf("the gate ended in a panic: %v", thrown), registry.MaxDetail))
 }
 
 // found turns an error of the wire into a finding.

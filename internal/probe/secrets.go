@@ -67,6 +67,13 @@ func (s Settings) clean(result *registry.ProbeResult) {
 			list[i] = clean(list[i])
 		}
 	}
+	for i := range result.ToolList {
+		tool := &result.ToolList[i]
+		tool.Name = clean(tool.Name)
+		for _, part := range []*json.RawMessage{&tool.Description, &tool.InputSchema, &tool.OutputSchema, &tool.DestructiveHint} {
+			*part = s.outlet.Redactor.CleanJSON(*part)
+		}
+	}
 	if result.Dependencies == nil {
 		return
 	}

@@ -152,6 +152,9 @@ func FromComponent(component *registry.Component) (MCPServer, error) {
 	server := MCPServer{Profile: registry.Protocol, Command: spec.Command}
 	var err error
 	switch {
+	case spec.URL == "" && len(spec.Command) == 0:
+		err = fault.New(fault.InvalidArgument, "%s has neither a URL nor a command", component.Name).
+			WithHint("Give it one of them.")
 	case spec.URL != "" && spec.Profile == registry.Protocol:
 		server, err = ParseEndpoint(spec.URL)
 	case spec.URL != "":

@@ -1,0 +1,94 @@
+package examiner
+
+import (
+	"context"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// present is what is registered at one moment, and never changes.
+type present struct {
+	whole   *registry.Registered
+	entries map[string]*entry // by name
+	names   []string          // sorted
+}
+
+// entry is one registered component.
+type entry struct {
+	component    *registry.Component
+	registration registry.Registration
+	slots        []string // that it may fill, in their order
+}
+
+// Use makes a set the registered one: it is made known to the store, and from
+// then on every call is about it. A probe that is under way is finished for those
+// who wait for it, as what it was begun as. Fault: Unavailable when the store
+// cannot be reached; then the set before goes on counting.
+func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) error {
+	next := &present{whole: registered, entries: make(map[string]*entry, len(registered.Components))}
+	registrations := make([]registry.Registration, 0, len(registered.Components))
+	for i := range registered.Components {
+		component := &registered.Components[i]
+		definition, err := component.Definition()
+		if err != nil {
+			return err
+		}
+		one := &entry{component: component, registration: registry.Registration{
+			Name: component.Name, Kind: component.Kind(), Definition: definition,
+		}}
+		next.entries[component.Name] = one
+		next.names = append(next.names, component.Name)
+		registrations = append(registrations, one.registration)
+	}
+	slices.Sort(next.names)
+	for i := range registered.Slots {
+		for _, name := range registered.Slots[i].Components() {
+			if one, ok := next.entries[name]; ok {
+				one.slots = append(one.slots, registered.Slots[i].Name)
+			}
+		}
+	}
+	e.changes.Lock()
+	defer e.changes.Unlock()
+	if err := e.Store.Register(ctx, e.now(), registrations); err != nil {
+		return unavailable(err, "the components cannot be registered in the database")
+	}
+	e.present.Store(next)
+	return nil
+}
+
+// Registered is the set that counts. It is not to be changed.
+func (e *Examiner) Registered() *registry.Registered { return e.present.Load().whole }
+
+// entry returns the component of a name. Fault: NotFound.
+func (p *present) entry(name string) (*entry, error) {
+	if one, ok := p.entries[name]; ok {
+		return one, nil
+	}
+	return nil, unknown("component", name, p.names)
+}
+
+// unknown is the fault of a name that nothing has, with the nearest that something
+// has.
+func unknown(what, name string, known []string) error {
+	none := fault.New(fault.NotFound, "there is no %s %q", what, registry.Shorten(name, registry.MaxName))
+	if len(known) == 0 {
+		return none.WithHint("The configuration names no %s; add it there.", what)
+	}
+	if nearest := registry.Nearest(name, known); nearest != "" {
+		return none.WithHint("Is it %s that is meant?", nearest)
+	}
+	return none.WithHint("The configuration names %s, for example.", known[0])
+}
+
+// unavailable is the fault of a store that did not do what was asked of it. A
+// fault of the store itself stays what it is.
+func unavailable(err error, message string) error {
+	if _, is := fault.Of(err); is {
+		return err
+	}
+	return fault.New(fault.Unavailable, "%s", message).WithCause(err).
+		WithHint("See to it that the database can be reached and written, then try again.")
+}
