@@ -15,7 +15,7 @@ import (
 // is told by the network rules before any server is asked, the last is a defect
 // of our own.
 func elsewhere() []registry.Cause {
-	return []registry.Cause{registry.ToolsChanged, registry.Denied, registry.Overloaded}
+	return []registry.Cause{registry.ToolsChanged, registry.Denied, registry.Overloaded, registry.OldVersion}
 }
 
 // TestMatrix_hasARowForEachCauseAndManyForNone holds the tables of misbehaving

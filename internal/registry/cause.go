@@ -1,5 +1,7 @@
 package registry
 
+import "slices"
+
 // Cause says why a gate failed. The list is closed.
 type Cause string
 
@@ -33,6 +35,7 @@ const (
 	ProcessStart    Cause = "process_start"
 	Denied          Cause = "denied"
 	Overloaded      Cause = "overloaded"
+	OldVersion      Cause = "old_version"
 )
 
 // CauseEntry is a row of the table of causes: what happened, and what to do next.
@@ -42,8 +45,18 @@ type CauseEntry struct {
 	Hint     string
 }
 
-// Causes returns the table of causes in the order of the contract.
+// Causes returns the table of causes in the order of the contract: those of the
+// gates, that of slots, and then those that only one kind has.
 func Causes() []CauseEntry {
+	entries := gateCauses()
+	for _, row := range kinds() {
+		entries = append(entries, row.causes...)
+	}
+	return entries
+}
+
+// gateCauses are common to all kinds.
+func gateCauses() []CauseEntry {
 	return []CauseEntry{
 		{NotConfigured, "What the gate needs is not configured.", "Provide what the detail says is missing: a secret of the credentials, or a canary."},
 		{DNS, "The host name could not be resolved.", "Check the spelling of the host and the resolver of this machine."},
@@ -73,7 +86,16 @@ func Causes() []CauseEntry {
 		{ProcessStart, "The server's process could not be started.", "Check the command, its path and its rights."},
 		{Denied, "Countersign may not probe this address.", "Extend the allow-list if the address is meant to be probed."},
 		{Overloaded, "Countersign itself could not carry out the gate; this says nothing about the server.", "Probe again; if it persists, report the detail as a defect."},
+		{OldVersion, "The server's version is below the minimum of the slot.", "Update the server, or lower the slot's min_version."},
 	}
+}
+
+// IsOurs reports whether a cause says nothing about the component: Countersign
+// itself did not carry out the probe.
+func (c Cause) IsOurs() bool {
+	return c == Denied || c == Overloaded || slices.ContainsFunc(kinds(), func(row kindOf) bool {
+		return slices.Contains(row.ours, c)
+	})
 }
 
 // Entry returns the row of the table for c, and whether c is in the closed list.

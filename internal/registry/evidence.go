@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -43,12 +44,14 @@ type Summary struct {
 	ContentVersion string
 }
 
-// undecided reports whether causes are all ours.
-func undecided(causes []Cause) bool {
-	for _, cause := range causes {
-		if cause != Denied && cause != Overloaded {
-			return false
-		}
+// outcomeOf is what a result says that has passed or has these causes: nothing
+// when all of them are ours.
+func outcomeOf(passed bool, causes []Cause) Outcome {
+	switch {
+	case passed:
+		return OutcomePassed
+	case len(causes) > 0 && !slices.ContainsFunc(causes, func(c Cause) bool { return !c.IsOurs() }):
+		return OutcomeUndecided
 	}
-	return len(causes) > 0
+	return OutcomeFailed
 }

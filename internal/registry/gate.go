@@ -1,9 +1,11 @@
-// Package registry owns what is known about registered components: the gates of
-// an MCP server, the causes for which a gate fails, and the probe result.
+// Package registry owns what is known about registered components: what they are,
+// the evidence of a probe and the causes for which it fails, the status that
+// results add up to, the slots of a run, its preflight and its ticket.
 //
 // It is pure: it knows no network, no database and no clock. Its one idea is
-// that a result cannot claim to have passed: Passed is computed from the gates
-// each time it is asked, and a document that says otherwise does not decode.
+// that nothing can claim to have passed: that is computed from the evidence each
+// time it is asked, as a status is, and a document that says otherwise does not
+// decode.
 package registry
 
 import (

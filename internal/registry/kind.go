@@ -2,25 +2,37 @@ package registry
 
 import "fmt"
 
-// Kind says what a component is, and so how it is proven. What belongs to one
-// kind alone stands in a file of its own: mcpserver.go.
+// Kind says what a component is, and so how it is proven.
 type Kind string
 
-// KindMCPServer is proven by the three gates.
-const KindMCPServer Kind = "mcp_server"
+// kindOf is what this package has to know of one kind. What belongs to one kind
+// alone stands in a file of its own, which gives its row.
+type kindOf struct {
+	kind   Kind
+	decode func(document []byte) (Result, error) // see DecodeResult
+	causes []CauseEntry                          // that only this kind has
+	ours   []Cause                               // those of them that say nothing about a component: see Cause.IsOurs
+}
+
+// kinds is the table of kinds, in the order in which they are documented.
+func kinds() []kindOf { return []kindOf{ofMCPServers()} }
 
 // Kinds returns every kind, in the order in which they are documented.
-func Kinds() []Kind { return []Kind{KindMCPServer} }
+func Kinds() []Kind {
+	var names []Kind
+	for _, row := range kinds() {
+		names = append(names, row.kind)
+	}
+	return names
+}
 
 // DecodeResult reads a document that the MarshalJSON of a result of a kind wrote.
 // It refuses one whose claim to have passed its parts do not support.
 func DecodeResult(kind Kind, document []byte) (Result, error) {
-	if kind == KindMCPServer {
-		var result ProbeResult
-		if err := result.UnmarshalJSON(document); err != nil {
-			return nil, err
+	for _, row := range kinds() {
+		if row.kind == kind {
+			return row.decode(document)
 		}
-		return &result, nil
 	}
 	return nil, fmt.Errorf("decode a probe result: there is no kind %q", kind)
 }

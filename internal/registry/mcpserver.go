@@ -10,6 +10,21 @@ import (
 	"time"
 )
 
+// KindMCPServer is proven by the three gates.
+const KindMCPServer Kind = "mcp_server"
+
+// ofMCPServers is their row of the table. The causes of the gates are common to
+// all kinds.
+func ofMCPServers() kindOf {
+	return kindOf{kind: KindMCPServer, decode: func(document []byte) (Result, error) {
+		var result ProbeResult
+		if err := result.UnmarshalJSON(document); err != nil {
+			return nil, err
+		}
+		return &result, nil
+	}}
+}
+
 // Protocol is the profile of a server that offers nothing but MCP: g1 asks
 // whether it is alive, and g2 is its canary.
 const Protocol Profile = "protocol"
@@ -70,10 +85,13 @@ func (s *MCPServer) Host() string {
 	return address.Host
 }
 
+// BlocksDrift reports whether a change of the tools keeps a run from starting.
+func (s *MCPServer) BlocksDrift() bool { return s.Drift == DriftBlocks }
+
 // Summary implements Result.
 func (r *ProbeResult) Summary() Summary {
 	summary := Summary{
-		ProbedAt: r.ProbedAt, Outcome: OutcomePassed, Causes: []Cause{}, Proof: r.proof(),
+		ProbedAt: r.ProbedAt, Causes: []Cause{}, Proof: r.proof(),
 		Tools: r.Tools, ServerVersion: r.Server.Version, ToolsDigest: r.ToolsDigest,
 	}
 	for _, gate := range Gates() {
@@ -83,14 +101,12 @@ func (r *ProbeResult) Summary() Summary {
 			summary.Causes = append(summary.Causes, got.Cause)
 		}
 	}
-	switch {
-	case r.Passed():
+	summary.Outcome = outcomeOf(r.Passed(), summary.Causes)
+	if summary.Outcome == OutcomePassed {
 		summary.Reason = r.degraded()
 		summary.Degraded = summary.Reason != ""
-	case undecided(summary.Causes):
-		summary.Outcome, summary.Reason = OutcomeUndecided, Shorten(r.Error(), MaxDetail)
-	default:
-		summary.Outcome, summary.Reason = OutcomeFailed, Shorten(r.Error(), MaxDetail)
+	} else {
+		summary.Reason = Shorten(r.Error(), MaxDetail)
 	}
 	return summary
 }

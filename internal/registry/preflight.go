@@ -1,5 +1,11 @@
 package registry
 
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
 // Probed is a result as a preflight judges it: fresh, or stored and young enough.
 type Probed struct {
 	ResultID string
@@ -45,22 +51,78 @@ type Preflight struct {
 
 // Judge holds one component's result against what the slot demands. It judges
 // the result and not the status: it passed, the tools are there, the server's
-// version suffices, and its tools have not changed when that is set to block.
+// version suffices, and its tools have not changed when that is set to block. An
+// attempt that did not pass has a reason.
 func (s *Slot) Judge(component *Component, probed Probed) Attempt {
 	attempt := Attempt{
-		Component: component.Name, Causes: probed.Summary.Causes, Reason: probed.Summary.Reason,
+		Component: component.Name, Passed: probed.Summary.Outcome == OutcomePassed,
+		Causes: append([]Cause{}, probed.Summary.Causes...), Reason: probed.Summary.Reason,
 		ResultID: probed.ResultID, Degraded: probed.Summary.Degraded, Reused: probed.Reused,
 		pins: pins{probed.Summary.ToolsDigest, probed.Summary.ImageDigest, probed.Summary.ContentVersion},
 	}
-	// The demands of the slot follow here.
-	attempt.Passed = probed.Summary.Outcome == OutcomePassed
+	if !attempt.Passed {
+		attempt.Reason = cmp.Or(attempt.Reason, "the result of its probe is: "+cmp.Or(string(probed.Summary.Outcome), "none"))
+		return attempt
+	}
+	s.demand(&attempt, probed)
+	if probed.Drift == nil {
+		return attempt
+	}
+	said := because("its tools are not the accepted ones", probed.Drift.String())
+	if spec, can := component.Spec.(driftBlocker); can && spec.BlocksDrift() {
+		attempt.refuse(ToolsChanged, said)
+	} else {
+		attempt.say(said)
+	}
 	return attempt
+}
+
+// driftBlocker is a Spec whose tools may be such that a change of them blocks.
+type driftBlocker interface{ BlocksDrift() bool }
+
+// demand refuses a pass that is not what the slot demands.
+func (s *Slot) demand(attempt *Attempt, probed Probed) {
+	if probed.Reused && s.MaxAge == 0 {
+		attempt.refuse("", "slot "+s.Name+" wants a probe now, and this result was stored before")
+	}
+	var missing []string
+	for _, tool := range s.RequireTools {
+		if !slices.Contains(probed.Summary.Tools, tool) {
+			missing = append(missing, tool)
+		}
+	}
+	if len(missing) > 0 {
+		attempt.refuse(MissingTool, "it does not list what slot "+s.Name+" requires: "+strings.Join(missing, ", "))
+	}
+	if s.MinVersion == "" {
+		return
+	}
+	if wrong := versionBelow(probed.Summary.ServerVersion, s.MinVersion); wrong != "" {
+		attempt.refuse(OldVersion, wrong+" (slot "+s.Name+")")
+	}
+}
+
+// refuse adds why the attempt has not passed.
+func (a *Attempt) refuse(cause Cause, reason string) {
+	a.Passed = false
+	if cause != "" && !slices.Contains(a.Causes, cause) {
+		a.Causes = append(a.Causes, cause)
+	}
+	a.say(reason)
+}
+
+// say adds to the reason.
+func (a *Attempt) say(reason string) {
+	if a.Reason != "" {
+		reason = a.Reason + "; " + reason
+	}
+	a.Reason = Shorten(reason, MaxDetail)
 }
 
 // Fill chooses the first attempt that passed. The attempts are in the order of
 // the slot.
 func (s *Slot) Fill(required bool, attempts []Attempt) SlotResult {
-	result := SlotResult{Slot: s.Name, Required: required, Attempts: attempts}
+	result := SlotResult{Slot: s.Name, Required: required, Attempts: append([]Attempt{}, attempts...)}
 	for _, attempt := range attempts {
 		if attempt.Passed {
 			result.OK, result.Component, result.Fallback = true, attempt.Component, attempt.Component != s.Primary
@@ -70,11 +132,17 @@ func (s *Slot) Fill(required bool, attempts []Attempt) SlotResult {
 	return result
 }
 
-// NewPreflight says whether a run may start: every required slot is filled.
+// NewPreflight says whether a run may start: every slot that the run or a result
+// calls required is among the results, and filled.
 func NewPreflight(run *Run, slots []SlotResult) Preflight {
-	made := Preflight{Run: run.Name, Allowed: true, Slots: slots}
-	for _, slot := range slots {
-		made.Allowed = made.Allowed && (slot.OK || !slot.Required)
+	made := Preflight{Run: run.Name, Allowed: true, Slots: append([]SlotResult{}, slots...)}
+	filled := map[string]bool{}
+	for i := range slots {
+		filled[slots[i].Slot] = slots[i].OK
+		made.Allowed = made.Allowed && (slots[i].OK || !slots[i].Required)
+	}
+	for _, slot := range run.Slots {
+		made.Allowed = made.Allowed && (filled[slot.Slot] || !slot.Required)
 	}
 	return made
 }

@@ -9,10 +9,19 @@ type Slot struct {
 	Primary      string
 	Fallbacks    []string // in order
 	RequireTools []string // that the component must list, beside those that it requires itself
-	MinVersion   string   // of the server, numbers joined by dots; empty for any
+	MinVersion   string   // of the server, as IsVersion wants it; empty for any
 	// MaxAge lets a preflight rely on a stored pass that is not older; 0 wants a
 	// probe now.
 	MaxAge time.Duration
+}
+
+// Reuses reports whether a preflight at a moment may rely on a stored result for
+// the slot instead of a probe: only on a pass, and only where the slot states a
+// maximum age that the result has not passed. A result that is dated ahead of now
+// is not relied on.
+func (s *Slot) Reuses(last Seen, now time.Time) bool {
+	age := now.Sub(last.ProbedAt)
+	return s.MaxAge > 0 && last.ID != "" && last.Outcome == OutcomePassed && age >= 0 && age <= s.MaxAge
 }
 
 // Components returns the names of the primary and the fallbacks, in order.

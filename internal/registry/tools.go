@@ -99,6 +99,29 @@ type ToolChange struct {
 // IsZero reports whether there is no difference.
 func (d Drift) IsZero() bool { return len(d.Added) == 0 && len(d.Removed) == 0 && len(d.Changed) == 0 }
 
+// String lists the names, and what of each tool has changed: "added a; removed b;
+// changed c (description, inputSchema)". It is untrusted text.
+func (d Drift) String() string {
+	var parts []string
+	for _, part := range []struct {
+		verb  string
+		names []string
+	}{{"added ", d.Added}, {"removed ", d.Removed}, {"changed ", d.changed()}} {
+		if len(part.names) > 0 {
+			parts = append(parts, part.verb+strings.Join(part.names, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (d Drift) changed() []string {
+	var names []string
+	for _, tool := range d.Changed {
+		names = append(names, tool.Name+" ("+strings.Join(tool.What, ", ")+")")
+	}
+	return names
+}
+
 // DriftOf compares two lists of tools by what ToolsDigest covers: the drift is
 // zero if and only if the digests are equal. No list names a tool twice.
 func DriftOf(accepted, present []Tool) Drift {
