@@ -66,25 +66,30 @@ func TestFront_conformsToTheOfficialSuite(t *testing.T) {
 	}
 }
 
-// TestFront_givesRealServersTheGates puts npm servers behind front, probes them
+// TestFront_givesRealServersTheGates puts real servers behind front, probes them
 // and has the official Inspector use them in both eras.
 func TestFront_givesRealServersTheGates(t *testing.T) {
 	t.Parallel()
 	servers := []struct {
-		name, file, tool, arguments string
-		tools                       int
-		lists                       []string
+		name            string
+		argv            []string
+		tool, arguments string
+		tools           int
+		lists           []string
 	}{
-		{"server-memory", "@modelcontextprotocol/server-memory/dist/index.js", "read_graph", "{}", 9, []string{"tools/list"}},
+		{"server-memory", []string{nodePackage(t, "@modelcontextprotocol/server-memory/dist/index.js")}, "read_graph", "{}", 9, []string{"tools/list"}},
 		{
-			"server-everything", "@modelcontextprotocol/server-everything/dist/index.js", "echo", `{"message":"hi"}`, 13,
+			"server-everything",
+			[]string{nodePackage(t, "@modelcontextprotocol/server-everything/dist/index.js")},
+			"echo", `{"message":"hi"}`, 13,
 			[]string{"tools/list", "resources/list", "resources/templates/list", "prompts/list"},
 		},
+		{"TypeScript SDK, modern only", []string{driver(t, "server-v2.mjs"), "stdio", "reject"}, "echo", `{"text":"hi"}`, 1, []string{"tools/list"}},
 	}
 	for _, server := range servers {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
-			_, url := frontOf(t, nil, memoryFile(t), node(t), nodePackage(t, server.file))
+			_, url := frontOf(t, nil, memoryFile(t), append([]string{node(t)}, server.argv...)...)
 			probed := run(t, t.TempDir(), environment(t), binary(), "probe", "--json", url)
 			want := fmt.Sprintf("healthz yes, test yes, listTools yes (%d tools), modern 2026-07-28, sessions 0 opened 0 closed, exit 0", server.tools)
 			if got := verdict(t, probed); got != want {

@@ -20,7 +20,8 @@ type child struct {
 	process *mcpwire.Process
 	log     *slog.Logger
 	lastID  *atomic.Int64
-	hello   hello // after greet
+	hello   hello                      // after greet
+	claims  map[string]json.RawMessage // what each request to a child of the modern era says of its client; nil for a legacy one
 	replies chan []byte
 
 	gone chan struct{} // closed when no answer will come any more
@@ -182,6 +183,9 @@ func (c *child) answer(ctx context.Context) {
 // starts a call ends it with await or cancel.
 func (c *child) start(ctx context.Context, method string, params params, progress bool) (*call, error) {
 	started := &call{id: c.lastID.Add(1), answered: make(chan outcome, 1)}
+	if c.claims != nil {
+		params = params.claiming(c.claims)
+	}
 	if progress {
 		started.progress = make(chan json.RawMessage, maxProgress)
 		params.meta = maps.Clone(params.meta)

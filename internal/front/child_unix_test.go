@@ -80,7 +80,7 @@ func TestFront_boundsTheRestartsOfAChildThatCannotStart(t *testing.T) {
 	rows := map[string]string{
 		"dies at once": "process_exit: exit status 3; standard error: no API key",
 		"refuses":      "the server refused the handshake with error -32603: the database is down",
-		"modern only":  "the server speaks only 2026-07-28",
+		"future only":  "the server refused the handshake with error -32022: unsupported",
 	}
 	for how, why := range rows {
 		t.Run(how, func(t *testing.T) {

@@ -133,11 +133,19 @@ func (d *double) handle(message doubleMessage, cancelled <-chan string) {
 }
 
 func (d *double) result(message doubleMessage, cancelled <-chan string) string {
+	if d.how == "modern only" && string(message.Params.Meta[metaVersion]) != `"2026-07-28"` {
+		return `!{"code":-32022,"message":"unsupported","data":{"supported":["2026-07-28"]}}`
+	}
 	switch message.Method {
+	case "server/discover":
+		if d.how == "modern only" {
+			return `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"resultType":"complete",` +
+				`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"double","version":"2.0.0"}}}`
+		}
 	case "initialize":
 		switch {
-		case d.how == "modern only":
-			return `!{"code":-32022,"message":"unsupported","data":{"supported":["2026-07-28"]}}`
+		case d.how == "future only":
+			return `!{"code":-32022,"message":"unsupported","data":{"supported":["2099-01-01"]}}`
 		case d.how == "old" && message.Params.Version != "2024-11-05":
 			return `!{"code":-32602,"message":"unsupported","data":{"supported":["2024-11-05","2023-01-01"],"requested":"x"}}`
 		case d.how == "refuses":
@@ -186,6 +194,8 @@ func (d *double) call(message doubleMessage, cancelled <-chan string) string {
 		d.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, token)
 		<-cancelled
 		return `{"content":[{"type":"text","text":"too late"}]}`
+	case "more":
+		return `{"resultType":"input_required","inputRequests":{"name":{"method":"elicitation/create"}},"requestState":"s"}`
 	case "flood":
 		for len(cancelled) == 0 {
 			d.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"message":"%s"}}`, token, strings.Repeat("x", 1<<20))

@@ -79,6 +79,7 @@ func plain(value string) (string, bool) {
 // answered at once; what needs a session or a push is not.
 const (
 	methodCallTool  = "tools/call"
+	methodDiscover  = "server/discover" // answered by the front itself
 	methodGetPrompt = "prompts/get"
 	methodListTools = "tools/list"
 	methodRead      = "resources/read"
@@ -93,7 +94,7 @@ func isPassedOn(method string) bool {
 
 // isCacheable reports whether results of the method say how long they hold.
 func isCacheable(method string) bool {
-	return method == methodRead || method == "server/discover" || strings.HasSuffix(method, "/list")
+	return method == methodRead || method == methodDiscover || strings.HasSuffix(method, "/list")
 }
 
 // modernized adds to a result of a legacy server what a modern one says. What is

@@ -158,7 +158,7 @@ func (f *Front) serve(r *http.Request, got request, answer *reply) {
 	case got.method == "ping" && !answer.modern:
 		answer.result(encode(struct{}{}))
 		return
-	case got.method == "initialize" && !answer.modern, got.method == "server/discover" && answer.modern, isPassedOn(got.method):
+	case got.method == "initialize" && !answer.modern, got.method == methodDiscover && answer.modern, isPassedOn(got.method):
 	default:
 		answer.refuse(http.StatusOK, refusal(codeMethodNotFound, "%.100s is not served: the front passes on tools, resources, prompts and completion", got.method))
 		return
@@ -181,7 +181,7 @@ func (f *Front) serve(r *http.Request, got request, answer *reply) {
 	case "initialize":
 		answer.w.Header().Set(headerSession, rand.Text())
 		answer.result(c.hello.initialized(got.params.text("protocolVersion")))
-	case "server/discover":
+	case methodDiscover:
 		answer.result(c.hello.modernized(got.method, c.hello.discovered()))
 	default:
 		if problem := c.checkParams(r.Header, got); problem != nil && answer.modern {
@@ -235,9 +235,19 @@ func (f *Front) finish(c *child, got request, answer *reply, came outcome) {
 		answer.refuse(http.StatusOK, refusal(codeInternal, "the server's result is no JSON object"))
 	case answer.modern:
 		answer.result(c.hello.modernized(got.method, came.result))
+	case c.claims != nil && !isComplete(came.result):
+		answer.refuse(http.StatusOK, refusal(codeInternal, "the server asks for more input, which it can do only of a client that speaks %s", modernVersion))
 	default:
 		answer.result(came.result)
 	}
+}
+
+// isComplete reports whether a result of the modern era ends its call.
+func isComplete(result json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(result, &members)
+	kind, present := members["resultType"]
+	return !present || string(kind) == `"complete"`
 }
 
 func isObject(raw json.RawMessage) bool {

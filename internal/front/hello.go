@@ -26,7 +26,7 @@ func offered() []string {
 
 // hello is what the child said of itself.
 type hello struct {
-	version      string
+	version      string          // that it is spoken to in
 	capabilities json.RawMessage // of what is passed on
 	server       json.RawMessage // serverInfo; nil when it gave none
 	instructions json.RawMessage // nil when it gave none
@@ -39,8 +39,8 @@ func (h hello) name() string {
 	return registry.Shorten(server.Name, maxLabel)
 }
 
-// greet shakes hands as a legacy client does, which every server over stdio
-// answers; some end at the first word of a modern one.
+// greet shakes hands as a legacy client does, since some servers end at the first
+// word of a modern one. Only a child that then names the modern era is asked in it.
 func (c *child) greet(ctx context.Context, identity mcpwire.Identity) error {
 	version := legacyVersions()[0]
 	for range maxStartTries {
@@ -57,12 +57,15 @@ func (c *child) greet(ctx context.Context, identity mcpwire.Identity) error {
 		if err != nil {
 			return err
 		}
+		if next == modernVersion {
+			return c.discover(ctx, identity)
+		}
 		version = next
 	}
 	return errors.New("the handshake failed: no version was agreed on")
 }
 
-// another is the version to offer after a refusal that names those it takes.
+// another is the version to go on with after a refusal that names those it takes.
 func another(refusal json.RawMessage, refused string) (string, error) {
 	var said struct {
 		Code    int64  `json:"code"`
@@ -78,7 +81,7 @@ func another(refusal json.RawMessage, refused string) (string, error) {
 		}
 	}
 	if slices.Contains(said.Data.Supported, modernVersion) {
-		return "", errors.New("the server speaks only " + modernVersion + ", which needs no front: over stdio it must also take initialize")
+		return modernVersion, nil
 	}
 	return "", fmt.Errorf("the server refused the handshake with error %d: %s", said.Code, registry.Shorten(said.Message, registry.MaxDetail))
 }
@@ -102,6 +105,31 @@ func (c *child) agreed(ctx context.Context, result json.RawMessage) error {
 	return nil
 }
 
+// discover asks a child of the modern era alone who it is.
+func (c *child) discover(ctx context.Context, identity mcpwire.Identity) error {
+	c.claims = map[string]json.RawMessage{
+		metaVersion: encode(modernVersion), metaCapabilities: encode(struct{}{}), metaClient: encode(identity),
+	}
+	result, err := c.ask(ctx, methodDiscover, params{}).judged()
+	if err != nil {
+		return fmt.Errorf("the handshake failed: %w", err)
+	}
+	var members, meta map[string]json.RawMessage
+	var versions []string
+	_ = json.Unmarshal(result, &members)
+	_ = json.Unmarshal(members["_meta"], &meta)
+	if json.Unmarshal(members["supportedVersions"], &versions) != nil || !slices.Contains(versions, modernVersion) {
+		return errors.New("the handshake failed: the result of " + methodDiscover + " does not name " + modernVersion)
+	}
+	c.hello = hello{
+		version:      modernVersion,
+		capabilities: passedOn(members["capabilities"]),
+		server:       meta[metaServer],
+		instructions: members["instructions"],
+	}
+	return nil
+}
+
 // passedOn are the capabilities that hold through the front: what can be asked
 // for, and nothing that the server would have to push.
 func passedOn(declared json.RawMessage) json.RawMessage {
@@ -117,7 +145,8 @@ func passedOn(declared json.RawMessage) json.RawMessage {
 }
 
 // initialized is the answer to initialize: the version that was asked for, if it
-// is known. What the child spoke is older or the same, and stays readable.
+// is known. What a child of another version says stays readable, since clients
+// leave aside what they do not know.
 func (h hello) initialized(asked string) json.RawMessage {
 	if !slices.Contains(offered()[1:], asked) {
 		asked = offered()[1]

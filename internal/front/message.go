@@ -70,8 +70,19 @@ type request struct {
 // params are those of a request, taken apart as far as the front changes them.
 // The zero value is none at all.
 type params struct {
-	rest map[string]json.RawMessage // all but _meta
-	meta map[string]json.RawMessage // nil for none
+	rest   map[string]json.RawMessage // all but _meta
+	meta   map[string]json.RawMessage // nil for none; without claims
+	claims map[string]json.RawMessage // what a modern request says of its client
+}
+
+// claiming is the params with what a modern request says of its client: what the
+// client says itself or else what the front does.
+func (p params) claiming(own map[string]json.RawMessage) params {
+	meta := maps.Clone(own)
+	maps.Copy(meta, p.claims)
+	maps.Copy(meta, p.meta)
+	p.meta = meta
+	return p
 }
 
 func (p params) encode() json.RawMessage {
@@ -130,7 +141,7 @@ func isID(raw json.RawMessage) bool {
 	return len(raw) <= maxLabel && strings.ContainsRune(`"-0123456789`, rune(raw[0]))
 }
 
-// modernMeta is what a modern request says of itself; it is not for the child.
+// What a modern request says of itself. It is not for a legacy child.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
@@ -157,7 +168,12 @@ func (r *request) takeParams(raw json.RawMessage) *wireError {
 	_ = json.Unmarshal(r.params.meta[metaVersion], &r.protocol)
 	var capabilities map[string]json.RawMessage
 	r.declared = json.Unmarshal(r.params.meta[metaCapabilities], &capabilities) == nil && capabilities != nil
+	r.params.claims = map[string]json.RawMessage{}
 	for _, name := range []string{metaVersion, metaCapabilities, metaClient, metaLogLevel} {
+		claim, present := r.params.meta[name]
+		if present && r.protocol == modernVersion && name != metaLogLevel { // nobody hears what the child logs
+			r.params.claims[name] = claim
+		}
 		delete(r.params.meta, name)
 	}
 	return nil
