@@ -1,8 +1,9 @@
 // Package web owns the pages: what a person sees who opens the server in a
 // browser.
 //
-// It knows no task and no database. Its one idea is that a page works without
-// scripts, shows untrusted text as text, and loads nothing from elsewhere.
+// It knows no task, no component and no database. Its one idea is that a page
+// works without scripts, shows untrusted text as text, and loads nothing from
+// elsewhere.
 package web
 
 import (
@@ -10,7 +11,11 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
+	"strings"
+	"time"
+	"unicode"
 )
 
 //go:embed assets index.tmpl
@@ -23,24 +28,35 @@ type Server struct {
 	// Configurations of MCP clients, ready to paste.
 	OverHTTP  string
 	OverStdio string
+	// Rejected returns what became of the configuration file while the server runs;
+	// nil while the newest one is in force. A nil function always does. It is called
+	// for each page and returns at once.
+	Rejected func() *Rejection
 }
+
+// Rejection is a configuration file that was changed and not taken over.
+type Rejection struct {
+	File    string    // its path
+	Message string    // every problem; untrusted text of several lines, without secrets
+	Since   time.Time // when it was rejected; UTC is shown
+}
+
+// maxRejection is how many bytes of a rejection's message the page shows.
+const maxRejection = 16 << 10
 
 // Handler serves the index page at / and its files below /assets/.
 func Handler(server Server) (http.Handler, error) {
-	page, err := template.ParseFS(files, "index.tmpl")
+	page, err := template.New("index.tmpl").Funcs(template.FuncMap{"visible": visible, "lines": lines}).
+		ParseFS(files, "index.tmpl")
 	if err != nil {
 		return nil, fmt.Errorf("parse the index page: %w", err)
 	}
-	var index bytes.Buffer
-	if err := page.Execute(&index, server); err != nil {
-		return nil, fmt.Errorf("write the index page: %w", err)
+	index, err := indexPage(page, server)
+	if err != nil {
+		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(index.Bytes())
-	})
+	mux.Handle("GET /{$}", index)
 	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "mark.svg": "image/svg+xml"} {
 		content, err := files.ReadFile("assets/" + name)
 		if err != nil {
@@ -53,4 +69,57 @@ func Handler(server Server) (http.Handler, error) {
 		})
 	}
 	return mux, nil
+}
+
+// indexPage serves the index page as it is at each request. It fails when the page
+// cannot be written in either of its states.
+func indexPage(page *template.Template, server Server) (http.Handler, error) {
+	for _, rejected := range []*Rejection{nil, {}} {
+		if err := page.Execute(io.Discard, shown{server, rejected}); err != nil {
+			return nil, fmt.Errorf("write the index page: %w", err)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		now := shown{Server: server}
+		if server.Rejected != nil {
+			now.Rejection = server.Rejected()
+		}
+		var index bytes.Buffer
+		// It is written to memory, and was tried.
+		_ = page.Execute(&index, now)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(index.Bytes())
+	}), nil
+}
+
+// shown is what the template of the index page is given.
+type shown struct {
+	Server
+
+	Rejection *Rejection
+}
+
+// visible writes control and direction characters of untrusted text, other than
+// line feed and tab, as escapes (\u202e), so that they can be read but do nothing.
+func visible(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if r != '\n' && r != '\t' && (unicode.In(r, unicode.Cc, unicode.Cf) || r == '\u2028' || r == '\u2029') {
+			fmt.Fprintf(&out, "\\u%04x", r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// lines returns the lines of at most maxRejection bytes of untrusted text, and one
+// more that says when something was left out.
+func lines(text string) []string {
+	if len(text) <= maxRejection {
+		return strings.Split(visible(text), "\n")
+	}
+	kept := strings.ToValidUTF8(text[:maxRejection], "")
+	return append(strings.Split(visible(kept), "\n"), "… The server’s log has the rest.")
 }

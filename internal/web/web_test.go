@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -31,24 +32,68 @@ func get(pages http.Handler, path string) *httptest.ResponseRecorder {
 }
 
 func TestIndex_isTheGoldenPage(t *testing.T) {
-	pages := handler(t, web.Server{
+	server := web.Server{
 		Version: "0.0.0", URL: "http://127.0.0.1:1",
 		OverHTTP:  "{\n  \"mcpServers\": {}\n}",
 		OverStdio: `{"command": "countersign"}`,
-	})
-	answer := get(pages, "/")
-	const golden = "testdata/index.html"
-	if *update {
-		if err := os.WriteFile(golden, answer.Body.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
+	}
+	rejecting := server
+	rejecting.Rejected = func() *web.Rejection {
+		return &web.Rejection{
+			File: "/etc/countersign.yaml", Message: "line 3: unknown key\nline 9: no component \"a\"",
+			Since: time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("one hour east", 3600)),
 		}
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
+	for golden, server := range map[string]web.Server{"testdata/index.html": server, "testdata/rejected.html": rejecting} {
+		page := get(handler(t, server), "/").Body.Bytes()
+		if *update {
+			if err := os.WriteFile(golden, page, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(page)); diff != "" {
+			t.Errorf("%s (-want +got), write it anew with -update if it is meant:\n%s", golden, diff)
+		}
 	}
-	if diff := cmp.Diff(string(want), answer.Body.String()); diff != "" {
-		t.Errorf("index page (-want +got), write it anew with -update if it is meant:\n%s", diff)
+}
+
+func TestIndex_showsARejectionWhileItLasts(t *testing.T) {
+	var now *web.Rejection
+	pages := handler(t, web.Server{Rejected: func() *web.Rejection { return now }})
+	shows := func() bool { return strings.Contains(get(pages, "/").Body.String(), "was rejected") }
+	if shows() {
+		t.Error("a rejection is shown before there is one")
+	}
+	now = &web.Rejection{File: "a.yaml", Message: "wrong", Since: time.Unix(0, 0)}
+	if !shows() {
+		t.Error("the rejection is not shown")
+	}
+	now = nil
+	if shows() {
+		t.Error("the rejection is still shown")
+	}
+}
+
+func TestIndex_showsARejectionAsBoundedHarmlessText(t *testing.T) {
+	attack := "<script>alert(1)</script>\u202e\x1b[2J</code></pre><img src=x>\u2028"
+	rejected := &web.Rejection{File: "/" + attack, Message: attack + "\nsecond\n" + strings.Repeat("é", 100_000)}
+	page := get(handler(t, web.Server{Rejected: func() *web.Rejection { return rejected }}), "/").Body.String()
+	for _, unwanted := range []string{"<script", "<img src=x", "\u202e", "\x1b", "\u2028", "\ufffd"} {
+		if strings.Contains(page, unwanted) {
+			t.Errorf("the page holds %q", unwanted)
+		}
+	}
+	for _, wanted := range []string{"<span>second</span>", `\u202e\u001b[2J`, "The server’s log has the rest."} {
+		if !strings.Contains(page, wanted) {
+			t.Errorf("the page holds no %q", wanted)
+		}
+	}
+	if len(page) > 32<<10 {
+		t.Errorf("the page has %d bytes", len(page))
 	}
 }
 
