@@ -68,6 +68,8 @@ func plain() *Server {
 		Service:      "countersign",
 		Version:      "1.2.3",
 		MCP:          answering("mcp"),
+		Registry:     answering("registry"),
+		Metrics:      answering("metrics"),
 		Pages:        answering("page"),
 		Dependencies: []gates.Dependency{gates.Required("database", gates.Func(func(context.Context) error { return nil }))},
 	})

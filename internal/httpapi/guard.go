@@ -16,8 +16,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/fault"
 )
 
-// maxCalls bounds the MCP calls in flight; their bodies are held in memory.
-const maxCalls = 256
+// Bounds of what is in flight. The bodies of MCP calls are held in memory; those of
+// each endpoint have a bound of their own. Scrapers are few.
+const (
+	maxCalls   = 256
+	maxScrapes = 8
+)
 
 // policy lets a page load its own style sheet and pictures, and nothing else.
 const policy = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -192,7 +196,7 @@ func bounded(limit int, next http.Handler) http.Handler {
 		default:
 			w.Header().Set("Retry-After", "1")
 			problem(w, http.StatusServiceUnavailable,
-				fault.New(fault.Unavailable, "%d calls are being served already", limit).
+				fault.New(fault.Unavailable, "%d requests of this kind are being served already", limit).
 					WithHint("Nothing changed. Try again in a second."))
 		}
 	})

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -45,14 +46,18 @@ func TestGuards_answerOnlyWhoMeansThisServer(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if answer, body := run.do(t, http.MethodPost, "/mcp", c.header, "{}"); answer.StatusCode != c.status {
-				t.Errorf("POST /mcp = %d %s, want %d", answer.StatusCode, body, c.status)
+			for _, path := range []string{"/mcp", "/mcp/registry"} {
+				if answer, body := run.do(t, http.MethodPost, path, c.header, "{}"); answer.StatusCode != c.status {
+					t.Errorf("POST %s = %d %s, want %d", path, answer.StatusCode, body, c.status)
+				}
 			}
 		})
 	}
 	header := http.Header{"Origin": {"http://evil.example.com"}}
-	if answer, _ := run.do(t, http.MethodGet, "/test", header, ""); answer.StatusCode != http.StatusForbidden {
-		t.Errorf("GET /test from a foreign page = %d", answer.StatusCode)
+	for _, path := range []string{"/test", "/metrics"} {
+		if answer, _ := run.do(t, http.MethodGet, path, header, ""); answer.StatusCode != http.StatusForbidden {
+			t.Errorf("GET %s from a foreign page = %d", path, answer.StatusCode)
+		}
 	}
 }
 
@@ -103,19 +108,51 @@ func TestGuards_endASlowBody(t *testing.T) {
 	}
 }
 
+// A preflight may work for minutes: no limit of the server is one of its handlers.
 func TestGuards_leaveAHandlerThatWorksAlone(t *testing.T) {
 	server := plain()
-	server.limits.body = short
-	server.options.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server.limits = limits{header: short, body: short, answer: short, drain: patience}
+	working := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		select {
 		case <-time.After(5 * short):
+			_, _ = io.WriteString(w, "worked")
 		case <-r.Context().Done():
 			w.WriteHeader(http.StatusRequestTimeout)
 		}
 	})
-	if answer, _ := start(t, server).do(t, http.MethodPost, "/mcp", nil, "{}"); answer.StatusCode != http.StatusOK {
-		t.Errorf("a call that takes longer than its body may = %d", answer.StatusCode)
+	server.options.MCP, server.options.Registry = working, working
+	run := start(t, server)
+	for _, path := range []string{"/mcp", "/mcp/registry"} {
+		if answer, body := run.do(t, http.MethodPost, path, nil, "{}"); answer.StatusCode != http.StatusOK || body != "worked" {
+			t.Errorf("POST %s that takes longer than its body and its answer may = %d %q", path, answer.StatusCode, body)
+		}
+	}
+}
+
+// Who hangs up ends the work: a preflight that nobody waits for takes no place.
+func TestGuards_tellAHandlerThatItsClientLeft(t *testing.T) {
+	entered, left := make(chan struct{}), make(chan struct{})
+	server := plain()
+	server.options.Registry = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		close(entered)
+		<-r.Context().Done()
+		close(left)
+	})
+	run := start(t, server)
+	connection := dial(t, run)
+	if _, err := io.WriteString(connection, "POST /mcp/registry HTTP/1.1\r\nHost: "+run.host+"\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	if err := connection.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-left:
+	case <-time.After(patience):
+		t.Error("the handler works on")
 	}
 }
 
@@ -150,6 +187,51 @@ func TestGuards_refuseCallsBeyondTheBound(t *testing.T) {
 	go func() { <-entered }()
 	if status := ask(); status != http.StatusOK {
 		t.Errorf("a call when there is room again = %d", status)
+	}
+}
+
+// The bounds hold for a thousand callers at once, and those of one endpoint take no
+// place of another.
+func TestGuards_boundTheCallsOfEachEndpoint(t *testing.T) {
+	const callers = 1000
+	entered, release := make(chan struct{}, callers), make(chan struct{})
+	server := plain()
+	server.options.Log = slog.New(slog.DiscardHandler)
+	server.options.Registry = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-release
+	})
+	handler := server.handler(place{port: httpPort})
+	call := func(path string) int {
+		request := httptest.NewRequest(http.MethodPost, path, http.NoBody)
+		request.Host = "127.0.0.1"
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	answers := make(chan int, callers)
+	for range callers {
+		go func() { answers <- call(PathRegistry) }()
+	}
+	for range callers - maxCalls {
+		if status := <-answers; status != http.StatusServiceUnavailable {
+			t.Errorf("a call beyond the bound = %d", status)
+		}
+	}
+	for range maxCalls {
+		<-entered
+	}
+	if further := len(entered); further > 0 {
+		t.Errorf("%d calls beyond the bound are worked on", further)
+	}
+	if status := call(PathMCP); status != http.StatusOK {
+		t.Errorf("a call of the other endpoint = %d", status)
+	}
+	close(release)
+	for range maxCalls {
+		if status := <-answers; status != http.StatusOK {
+			t.Errorf("a call within the bound = %d", status)
+		}
 	}
 }
 

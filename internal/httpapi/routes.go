@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -12,9 +13,11 @@ import (
 
 // Paths that others need to know.
 const (
-	PathMCP     = "/mcp"
-	PathHealthz = "/healthz"
-	PathTest    = "/test"
+	PathMCP      = "/mcp"
+	PathRegistry = "/mcp/registry"
+	PathHealthz  = "/healthz"
+	PathTest     = "/test"
+	PathMetrics  = "/metrics"
 
 	pathHealth = "/health" // the alias of PathHealthz
 )
@@ -30,6 +33,12 @@ const (
 // public kit.
 func (s *Server) routes() map[string]http.Handler {
 	routes := map[string]http.Handler{PathMCP: bounded(maxCalls, s.options.MCP)}
+	if s.options.Registry != nil {
+		routes[PathRegistry] = bounded(maxCalls, s.options.Registry) // its long calls take no place of the others
+	}
+	if s.options.Metrics != nil {
+		routes["GET "+PathMetrics] = bounded(maxScrapes, s.options.Metrics)
+	}
 	if s.options.Pages != nil {
 		routes["GET /{$}"], routes["GET /assets/"] = s.options.Pages, s.options.Pages
 	}
@@ -49,7 +58,7 @@ func (s *Server) handler(place place) http.Handler {
 		CacheFor:     testAge,
 		Timeout:      cmp.Or(s.options.TestTime, testTime),
 	})
-	guarded := s.hurried(s.lively(explained(mux)))
+	guarded := s.hurried(s.lively(s.explained(mux)))
 	guarded = secured(addressed(place, guarded))
 	return s.paced(s.logged(s.recovered(guarded)))
 }
@@ -84,7 +93,8 @@ func (s *Server) lively(next http.Handler) http.Handler {
 }
 
 // explained answers what no route takes with a problem.
-func explained(mux *http.ServeMux) http.Handler {
+func (s *Server) explained(mux *http.ServeMux) http.Handler {
+	hint := s.hint()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
 			mux.ServeHTTP(w, r)
@@ -98,8 +108,24 @@ func explained(mux *http.ServeMux) http.Handler {
 			return
 		}
 		problem(w, http.StatusNotFound, fault.New(fault.NotFound, "nothing is served at this path").
-			WithHint("See / for what is served; MCP clients use %s.", PathMCP))
+			WithHint("%s", hint))
 	})
+}
+
+// hint names what is served.
+func (s *Server) hint() string {
+	endpoints, served := PathMCP, PathHealthz+" and "+PathTest
+	if s.options.Registry != nil {
+		endpoints += " (tasks) and " + PathRegistry + " (components)"
+	}
+	if s.options.Metrics != nil {
+		served = PathHealthz + ", " + PathTest + " and " + PathMetrics
+	}
+	hint := fmt.Sprintf("MCP clients use %s; there are also %s.", endpoints, served)
+	if s.options.Pages != nil {
+		hint += " See / for more."
+	}
+	return hint
 }
 
 // miss takes the headers and the status of a refusal, not its text.

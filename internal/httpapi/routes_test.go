@@ -24,12 +24,16 @@ func TestRoutes_areTheOnesOfTheContract(t *testing.T) {
 		{"GET", "/", 200, "page", ""},
 		{"GET", "/assets/style.css", 200, "page", ""},
 		{"POST", "/mcp", 200, "mcp", ""},
+		{"POST", "/mcp/registry", 200, "registry", ""},
+		{"GET", "/metrics", 200, "metrics", ""},
 		{"GET", "/healthz", 200, `"status":"ok"`, ""},
 		{"GET", "/health", 200, `"service":"countersign"`, ""},
 		{"GET", "/test", 200, `"ok":true`, ""},
 		{"HEAD", "/test", 200, "", ""},
 		{"GET", "/nothing", 404, `"code":"E_NOT_FOUND"`, ""},
 		{"POST", "/mcp/", 404, `"code":"E_NOT_FOUND"`, ""},
+		{"POST", "/mcp/registry/", 404, `"code":"E_NOT_FOUND"`, ""},
+		{"POST", "/metrics", 405, `"hint":"It takes GET, HEAD."`, "GET, HEAD"},
 		{"POST", "/healthz", 405, `"hint":"It takes GET, HEAD."`, "GET, HEAD"},
 		{"DELETE", "/", 405, `"code":"E_INVALID_ARGUMENT"`, "GET, HEAD"},
 		{"BREW", "/test", 405, "this path does not take BREW", "GET, HEAD"},
@@ -46,18 +50,36 @@ func TestRoutes_areTheOnesOfTheContract(t *testing.T) {
 	}
 }
 
-func TestRoutes_giveAProblemItsShape(t *testing.T) {
-	_, body := start(t, plain()).do(t, http.MethodGet, "/nothing", nil, "")
-	var got map[string]any
-	if err := json.Unmarshal([]byte(body), &got); err != nil {
-		t.Fatal(err)
+func TestRoutes_giveAProblemItsShapeAndNameWhatIsServed(t *testing.T) {
+	bare := plain()
+	bare.options.Registry, bare.options.Metrics, bare.options.Pages = nil, nil, nil
+	for hint, server := range map[string]*Server{
+		"MCP clients use /mcp (tasks) and /mcp/registry (components); there are also /healthz, /test and /metrics. See / for more.": plain(),
+		"MCP clients use /mcp; there are also /healthz and /test.":                                                                  bare,
+	} {
+		_, body := start(t, server).do(t, http.MethodGet, "/nothing", nil, "")
+		var got map[string]any
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{
+			"title": "Not Found", "status": float64(404), "detail": "nothing is served at this path",
+			"code": "E_NOT_FOUND", "hint": hint,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("problem (-want +got):\n%s", diff)
+		}
 	}
-	want := map[string]any{
-		"title": "Not Found", "status": float64(404), "detail": "nothing is served at this path",
-		"code": "E_NOT_FOUND", "hint": "See / for what is served; MCP clients use /mcp.",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("problem (-want +got):\n%s", diff)
+}
+
+func TestRoutes_areNotThereForWhatIsNotServed(t *testing.T) {
+	server := plain()
+	server.options.Registry, server.options.Metrics, server.options.Pages = nil, nil, nil
+	run := start(t, server)
+	for _, path := range []string{"/mcp/registry", "/metrics", "/", "/assets/style.css"} {
+		if answer, body := run.do(t, http.MethodGet, path, nil, ""); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("GET %s = %d %s", path, answer.StatusCode, body)
+		}
 	}
 }
 

@@ -36,6 +36,8 @@ type Options struct {
 	Service      string // what the gates call the server
 	Version      string
 	MCP          http.Handler       // the endpoint at /mcp
+	Registry     http.Handler       // the endpoint at /mcp/registry; nil for none
+	Metrics      http.Handler       // the metrics at /metrics; nil for none
 	Pages        http.Handler       // the pages at / and their files below /assets/; nil for none
 	Dependencies []gates.Dependency // what the server's own /test proves
 	TestTime     time.Duration      // for each of them; five seconds when zero
