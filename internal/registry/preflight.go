@@ -24,7 +24,7 @@ type Attempt struct {
 	Degraded  bool    `json:"degraded,omitempty"`
 	Reused    bool    `json:"reused,omitempty"`
 
-	pins pins // what a ticket keeps of it
+	pins *pins // what a ticket keeps of it; only Judge sets them
 }
 
 // pins are what a ticket holds against the present.
@@ -58,7 +58,7 @@ func (s *Slot) Judge(component *Component, probed Probed) Attempt {
 		Component: component.Name, Passed: probed.Summary.Outcome == OutcomePassed,
 		Causes: append([]Cause{}, probed.Summary.Causes...), Reason: probed.Summary.Reason,
 		ResultID: probed.ResultID, Degraded: probed.Summary.Degraded, Reused: probed.Reused,
-		pins: pins{probed.Summary.ToolsDigest, probed.Summary.ImageDigest, probed.Summary.ContentVersion},
+		pins: &pins{probed.Summary.ToolsDigest, probed.Summary.ImageDigest, probed.Summary.ContentVersion},
 	}
 	if !attempt.Passed {
 		attempt.Reason = cmp.Or(attempt.Reason, "the result of its probe is: "+cmp.Or(string(probed.Summary.Outcome), "none"))

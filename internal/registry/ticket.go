@@ -2,8 +2,16 @@ package registry
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/gowebpki/jcs"
 )
 
 // TicketVersion is the version of the form of a ticket.
@@ -39,23 +47,135 @@ type TicketSlot struct {
 // ErrNotTicket says that a document cannot be read as a ticket.
 var ErrNotTicket = errors.New("this is no ticket")
 
-// NewTicket signs the record of an allowed preflight.
+// NewTicket signs the record of an allowed preflight. It fails for one that was
+// refused, that Slot.Judge had no part in, or that names what components does not
+// return.
 func NewTicket(preflight *Preflight, components func(name string) *Component, at time.Time, key ed25519.PrivateKey) (*Ticket, error) {
-	return nil, errors.New("not written yet")
+	switch {
+	case !preflight.Allowed:
+		return nil, fmt.Errorf("sign a ticket: the preflight of %s was refused", preflight.Run)
+	case len(key) != ed25519.PrivateKeySize:
+		return nil, errors.New("sign a ticket: this is no Ed25519 key")
+	}
+	public := ed25519.PublicKey(key[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
+	ticket := &Ticket{
+		Version: TicketVersion, Run: preflight.Run, IssuedAt: at.UTC().Format(timeForm),
+		Slots: []TicketSlot{}, KeyID: KeyID(public),
+	}
+	for i := range preflight.Slots {
+		if filled := &preflight.Slots[i]; filled.OK {
+			slot, err := filled.ticket(components(filled.Component))
+			if err != nil {
+				return nil, fmt.Errorf("sign a ticket: slot %s: %w", filled.Slot, err)
+			}
+			ticket.Slots = append(ticket.Slots, slot)
+		}
+	}
+	signed, err := ticket.canonical()
+	if err != nil {
+		return nil, err
+	}
+	ticket.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, signed))
+	return ticket, nil
 }
 
-// ParseTicket reads a ticket strictly: an unknown, missing or doubled member, a
-// wrong type and another version are ErrNotTicket, wrapped.
+// ticket is what a ticket keeps of a slot that a component fills.
+func (s *SlotResult) ticket(component *Component) (TicketSlot, error) {
+	at := slices.IndexFunc(s.Attempts, func(a Attempt) bool { return a.Passed && a.Component == s.Component && a.pins != nil })
+	if component == nil || at < 0 {
+		return TicketSlot{}, fmt.Errorf("no result of the component %q that fills it was judged", s.Component)
+	}
+	proven := s.Attempts[at]
+	return TicketSlot{
+		Slot: s.Slot, Component: s.Component, Kind: component.Kind(), Fallback: s.Fallback, ResultID: proven.ResultID,
+		ToolsDigest: proven.pins.tools, ImageDigest: proven.pins.image, ContentVersion: proven.pins.content,
+	}, nil
+}
+
+// canonical is what the signature covers.
+func (t *Ticket) canonical() ([]byte, error) {
+	type plain Ticket
+	document, err := json.Marshal(struct {
+		plain
+
+		Signature string `json:"signature,omitempty"` // hides that of the ticket
+	}{plain: plain(*t)})
+	if err != nil {
+		return nil, fmt.Errorf("write a ticket as JSON: %w", err)
+	}
+	canonical, err := jcs.Transform(document)
+	if err != nil {
+		return nil, fmt.Errorf("bring a ticket into canonical form: %w", err)
+	}
+	return canonical, nil
+}
+
+// ParseTicket reads a ticket strictly: an unknown, missing, empty or doubled
+// member, a wrong type, another version, anything behind the ticket, and more than
+// MaxTicketBytes are ErrNotTicket, wrapped. What it says is untrusted until it is
+// Signed.
 func ParseTicket(document []byte) (*Ticket, error) {
-	return nil, ErrNotTicket
+	if len(document) > MaxTicketBytes {
+		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrNotTicket, MaxTicketBytes)
+	}
+	fields := readStrictly(document)
+	ticket := &Ticket{
+		Version: TicketVersion, Run: fields.text("run"), IssuedAt: fields.text("issued_at"),
+		Slots: []TicketSlot{}, KeyID: fields.text("key_id"), Signature: fields.text("signature"),
+	}
+	if version := fields.take("version"); string(version) != "1" {
+		fields.fail("version is not 1")
+	}
+	if at, err := time.Parse(timeForm, ticket.IssuedAt); err != nil || at.UTC().Format(timeForm) != ticket.IssuedAt {
+		fields.fail("issued_at is no time in UTC with milliseconds")
+	}
+	if signature, err := base64.StdEncoding.Strict().DecodeString(ticket.Signature); err != nil ||
+		len(signature) != ed25519.SignatureSize || base64.StdEncoding.EncodeToString(signature) != ticket.Signature {
+		fields.fail("signature is not that of an Ed25519 key in base64")
+	}
+	for i, raw := range fields.list("slots") {
+		slot, err := parseTicketSlot(raw)
+		if err != nil {
+			fields.fail(fmt.Sprintf("slots[%d]: %v", i, err))
+		}
+		ticket.Slots = append(ticket.Slots, slot)
+	}
+	if err := fields.end(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotTicket, err)
+	}
+	return ticket, nil
 }
 
-// Signed reports whether the ticket bears the signature of a key.
-func (t *Ticket) Signed(by ed25519.PublicKey) bool { return false }
+func parseTicketSlot(raw []byte) (TicketSlot, error) {
+	fields := readStrictly(raw)
+	slot := TicketSlot{
+		Slot: fields.text("slot"), Component: fields.text("component"), Kind: Kind(fields.text("kind")),
+		Fallback: fields.truth("fallback"), ResultID: fields.text("result_id"),
+		ToolsDigest: fields.textIfAny("tools_digest"), ImageDigest: fields.textIfAny("image_digest"),
+		ContentVersion: fields.textIfAny("content_version"),
+	}
+	if !slices.Contains(Kinds(), slot.Kind) {
+		fields.fail("kind is none that is known")
+	}
+	return slot, fields.end()
+}
+
+// Signed reports whether the ticket names a key and bears its signature.
+func (t *Ticket) Signed(by ed25519.PublicKey) bool {
+	signature, err := base64.StdEncoding.Strict().DecodeString(t.Signature)
+	if err != nil || len(by) != ed25519.PublicKeySize || t.KeyID != KeyID(by) {
+		return false
+	}
+	signed, err := t.canonical()
+	return err == nil && ed25519.Verify(by, signed, signature)
+}
 
 // KeyID is how a ticket names the key that signed it: "ed25519:" and the first 16
 // hexadecimal digits of the SHA-256 of the public key.
-func KeyID(key ed25519.PublicKey) string { return "" }
+func KeyID(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(key)
+	return "ed25519:" + hex.EncodeToString(sum[:8])
+}
 
 // TicketCheck is what became of one slot of a ticket.
 type TicketCheck struct {
@@ -65,11 +185,7 @@ type TicketCheck struct {
 	Causes    []Cause `json:"causes"`
 	Reason    string  `json:"reason,omitempty"` // untrusted text
 	ResultID  string  `json:"result_id"`
-	// Changed names what is not as it was: tools_digest, image_digest, content_version.
+	// Changed names what is not as it was: kind, tools_digest, image_digest,
+	// content_version.
 	Changed []string `json:"changed,omitempty"`
-}
-
-// Compare holds what a ticket says of a slot against an attempt made now.
-func (t TicketSlot) Compare(now Attempt) TicketCheck {
-	return TicketCheck{Slot: t.Slot, Component: t.Component}
 }
