@@ -2,34 +2,132 @@ package examiner
 
 import (
 	"context"
-	"errors"
+	"slices"
+	"time"
 
+	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-var errNotWritten = errors.New("not written yet")
+// How much of the history of a component is shown with it.
+const (
+	shownChanges = 20
+	shownHours   = 48
+)
 
 // Components lists components in the order of their names, with the status of
 // each. Faults: InvalidArgument, Unavailable.
 func (e *Examiner) Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
-	return registry.ComponentPage{}, errNotWritten
+	page := registry.ComponentPage{Components: []registry.Reading{}}
+	limit, err := checkQuery(query)
+	if err != nil {
+		return page, err
+	}
+	present := e.present.Load()
+	names := present.after(query.Cursor, query.Kind)
+	if query.Status == "" {
+		names = names[:min(len(names), limit+1)] // one more tells whether there is a next page
+	}
+	known, err := e.known(ctx, names)
+	if err != nil {
+		return page, err
+	}
+	now := e.now()
+	for _, name := range names {
+		reading := present.entries[name].read(known[name], now)
+		if query.Status != "" && reading.Status != query.Status {
+			continue
+		}
+		if len(page.Components) == limit {
+			page.NextCursor = page.Components[limit-1].Name
+			break
+		}
+		page.Components = append(page.Components, reading)
+	}
+	return page, nil
+}
+
+// checkQuery returns how many components are wanted. Fault: InvalidArgument.
+func checkQuery(query registry.ComponentQuery) (int, error) {
+	wrong := func(field, hint, format string, args ...any) (int, error) {
+		return 0, fault.New(fault.InvalidArgument, format, args...).With(fault.Field, field).WithHint("%s", hint)
+	}
+	statuses := []registry.Status{"", registry.Probing, registry.Available, registry.Unavailable, registry.Unknown}
+	switch {
+	case query.Kind != "" && !slices.Contains(registry.Kinds(), query.Kind):
+		return wrong("kind", "Leave it out for all kinds.", "there is no kind %q", registry.Shorten(string(query.Kind), registry.MaxName))
+	case !slices.Contains(statuses, query.Status):
+		return wrong("status", "The statuses are probing, available, unavailable and unknown.",
+			"there is no status %q", registry.Shorten(string(query.Status), registry.MaxName))
+	case query.Limit < 0 || query.Limit > registry.MaxPage:
+		return wrong("limit", "Leave it out for the default.", "the limit %d is not between 1 and %d", query.Limit, registry.MaxPage)
+	case query.Cursor != "" && !registry.IsName(query.Cursor):
+		return wrong("cursor", "Pass next_cursor of the page before, as it is.", "this is no cursor")
+	case query.Limit == 0:
+		return registry.DefaultPage, nil
+	}
+	return query.Limit, nil
+}
+
+// after returns the names of one kind, or of all, that follow a name.
+func (p *present) after(name string, kind registry.Kind) []string {
+	at, is := slices.BinarySearch(p.names, name)
+	if is {
+		at++
+	}
+	if kind == "" {
+		return p.names[at:]
+	}
+	var names []string
+	for _, each := range p.names[at:] {
+		if p.entries[each].registration.Kind == kind {
+			names = append(names, each)
+		}
+	}
+	return names
+}
+
+// read is the status of the component. What is known of it under another
+// definition says nothing about it.
+func (o *entry) read(known registry.Known, now time.Time) registry.Reading {
+	if known.Registration != o.registration {
+		return o.component.Read(registry.Standing{RegisteredAt: known.Standing.RegisteredAt}, now)
+	}
+	return o.component.Read(known.Standing, now)
 }
 
 // Component tells all that there is to know about one component. Faults: NotFound,
 // Unavailable.
 func (e *Examiner) Component(ctx context.Context, name string) (registry.ComponentView, error) {
-	return registry.ComponentView{}, errNotWritten
+	one, err := e.present.Load().entry(name)
+	if err != nil {
+		return registry.ComponentView{}, err
+	}
+	list, err := e.known(ctx, []string{name})
+	if err != nil {
+		return registry.ComponentView{}, err
+	}
+	known, now := list[name], e.now()
+	view := registry.ComponentView{Reading: one.read(known, now), Slots: one.slots, AcceptedDigest: known.AcceptedDigest}
+	if !known.AcceptedAt.IsZero() {
+		view.AcceptedAt = known.AcceptedAt.UTC().Format(timeForm)
+	}
+	if view.ResultID != nil {
+		if view.Result, _, err = e.document(ctx, *view.ResultID); err != nil {
+			return registry.ComponentView{}, err
+		}
+	}
+	if view.Drift, err = e.drift(ctx, known.AcceptedDigest, known.ToolsDigest, nil); err != nil {
+		return registry.ComponentView{}, err
+	}
+	if view.Changes, err = e.Store.Changes(ctx, name, shownChanges); err != nil {
+		return registry.ComponentView{}, unavailable(err, "the changes of status cannot be read")
+	}
+	if view.Hours, err = e.Store.Hours(ctx, name, now.Add(-shownHours*time.Hour), shownHours); err != nil {
+		return registry.ComponentView{}, unavailable(err, "the roll-ups cannot be read")
+	}
+	return view, nil
 }
 
-// Probe probes a component now and records the result. Faults: NotFound,
-// Unavailable when ctx ends before, or when the result cannot be recorded.
-func (e *Examiner) Probe(ctx context.Context, name string) (registry.Examination, error) {
-	return registry.Examination{}, errNotWritten
-}
-
-// Accept accepts the tools that the newest result of a component brought home.
-// Accepting what is accepted changes nothing. Faults: NotFound, WrongState when
-// there are no such tools, or when they changed meanwhile, Unavailable.
-func (e *Examiner) Accept(ctx context.Context, name string) (registry.Acceptance, error) {
-	return registry.Acceptance{}, errNotWritten
-}
+// timeForm is RFC 3339 in UTC with milliseconds.
+const timeForm = "2006-01-02T15:04:05.000Z07:00"

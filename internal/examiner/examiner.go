@@ -84,7 +84,7 @@ type Examiner struct {
 
 	examine func(context.Context, *registry.Component, probe.Settings) registry.Result
 	present atomic.Pointer[present]
-	changes sync.Mutex    // held while the registered set changes
+	changes sync.RWMutex  // held for writing while the registered set changes
 	room    chan struct{} // holds a token for each probe that was asked for
 
 	mu      sync.Mutex

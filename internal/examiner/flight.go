@@ -39,23 +39,19 @@ type flight struct {
 // at once, within limits of its own, and waits for no room. Faults: NotFound,
 // Unavailable when ctx ends before the probe.
 func (e *Examiner) Examine(ctx context.Context, name string) (registry.Record, error) {
-	present := e.present.Load()
-	one, err := present.entry(name)
-	if err != nil {
-		return registry.Record{}, err
-	}
-	return e.share(ctx, present, one, false)
-}
-
-// prove probes a component for somebody who asked, and has the result recorded.
-// Faults: Unavailable when ctx ends before, or when it cannot be recorded.
-func (e *Examiner) prove(ctx context.Context, present *present, one *entry) (registry.Record, error) {
-	return e.share(ctx, present, one, true)
+	return aboutPresent(e, func(present *present) (registry.Record, error) {
+		one, err := present.entry(name)
+		if err != nil {
+			return registry.Record{}, err
+		}
+		return e.share(ctx, present, one, false)
+	})
 }
 
 // share joins the probe of a component that is under way, or begins one, and
-// waits for it. The end of ctx ends the probe only for the caller, unless nobody
-// else waits for it; then it has ended on return.
+// waits for it. For those who asked for it, it waits for room, and its result is
+// recorded. The end of ctx ends the probe only for the caller, unless nobody else
+// waits for it; then it has ended on return. Besides faults: errRedefined.
 func (e *Examiner) share(ctx context.Context, present *present, one *entry, asked bool) (registry.Record, error) {
 	if ctx.Err() != nil {
 		return registry.Record{}, interrupted(ctx, one, "was not begun")
@@ -161,8 +157,13 @@ func (e *Examiner) probed(ctx context.Context, flown *flight) (made registry.Rec
 		return registry.Record{}, fmt.Errorf("wait for room to probe %s: %w", flown.of.component.Name, context.Cause(ctx))
 	}
 	flown.begun.Store(true)
+	began, err := e.begin(flown.of)
+	if err != nil {
+		return registry.Record{}, err
+	}
 	result := e.examine(ctx, flown.of.component, probe.Settings{
-		Version: e.Version, Now: e.now, Eras: e.Eras, Network: flown.within, Resolve: e.Resolve, Transcripts: true,
+		Version: e.Version, Now: func() time.Time { return began }, Eras: e.Eras,
+		Network: flown.within, Resolve: e.Resolve, Transcripts: true,
 	})
 	if ctx.Err() != nil {
 		return registry.Record{}, fmt.Errorf("probe %s: %w", flown.of.component.Name, context.Cause(ctx))

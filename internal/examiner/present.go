@@ -2,7 +2,9 @@ package examiner
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -23,9 +25,10 @@ type entry struct {
 }
 
 // Use makes a set the registered one: it is made known to the store, and from
-// then on every call is about it. A probe that is under way is finished for those
-// who wait for it, as what it was begun as. Fault: Unavailable when the store
-// cannot be reached; then the set before goes on counting.
+// then on every call is about it, and no probe of what was redefined begins. One
+// that is under way is finished for those who wait for it; its result is recorded
+// as that of the former definition. Fault: Unavailable when the store cannot be
+// reached; then the set before goes on counting.
 func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) error {
 	next := &present{whole: registered, entries: make(map[string]*entry, len(registered.Components))}
 	registrations := make([]registry.Registration, 0, len(registered.Components))
@@ -52,7 +55,10 @@ func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) err
 	}
 	e.changes.Lock()
 	defer e.changes.Unlock()
-	if err := e.Store.Register(ctx, e.now(), registrations); err != nil {
+	// A result older than the registration is of what the component was before, so
+	// no probe that has begun may share its millisecond.
+	at := e.now().Add(time.Millisecond)
+	if err := e.Store.Register(ctx, at, registrations); err != nil {
 		return unavailable(err, "the components cannot be registered in the database")
 	}
 	e.present.Store(next)
@@ -61,6 +67,39 @@ func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) err
 
 // Registered is the set that counts. It is not to be changed.
 func (e *Examiner) Registered() *registry.Registered { return e.present.Load().whole }
+
+// errRedefined says that a component was redefined, or is no longer registered,
+// before a probe of it began.
+var errRedefined = errors.New("the component has been redefined")
+
+// maxRedefined is how often a call begins anew because what it is about has been
+// redefined.
+const maxRedefined = 3
+
+// aboutPresent makes a call about the registered set, and makes it again when that
+// was replaced before the call could get hold of it.
+func aboutPresent[T any](e *Examiner, call func(*present) (T, error)) (T, error) {
+	for range maxRedefined {
+		answer, err := call(e.present.Load())
+		if !errors.Is(err, errRedefined) {
+			return answer, err
+		}
+	}
+	var none T
+	return none, fault.New(fault.Unavailable, "the configuration is replaced over and over, so nothing could be probed").
+		WithHint("Try again when it has come to rest.")
+}
+
+// begin returns when a probe begins, unless the component was redefined.
+func (e *Examiner) begin(one *entry) (time.Time, error) {
+	e.changes.RLock()
+	defer e.changes.RUnlock()
+	now, ok := e.present.Load().entries[one.component.Name]
+	if !ok || now.registration != one.registration {
+		return time.Time{}, errRedefined
+	}
+	return e.now(), nil
+}
 
 // entry returns the component of a name. Fault: NotFound.
 func (p *present) entry(name string) (*entry, error) {

@@ -1,0 +1,67 @@
+package examiner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// Accept accepts the tools that the newest result of a component brought home.
+// Accepting what is accepted changes nothing. Faults: NotFound, WrongState when
+// there are no such tools, or when they changed meanwhile, Unavailable.
+func (e *Examiner) Accept(ctx context.Context, name string) (registry.Acceptance, error) {
+	one, err := e.present.Load().entry(name)
+	if err != nil {
+		return registry.Acceptance{}, err
+	}
+	list, err := e.known(ctx, []string{name})
+	if err != nil {
+		return registry.Acceptance{}, err
+	}
+	known := list[name]
+	if known.Registration != one.registration || known.Standing.Last.ID == "" {
+		return registry.Acceptance{}, nothingToAccept(name, "has not been probed as what it is now")
+	}
+	digest, err := e.broughtHome(ctx, known)
+	if err != nil {
+		return registry.Acceptance{}, err
+	}
+	if digest == "" {
+		return registry.Acceptance{}, nothingToAccept(name, "did not show its tools in its newest probe")
+	}
+	made := registry.Acceptance{Name: name, Was: known.AcceptedDigest, Digest: digest}
+	if made.Was == digest {
+		return made, nil
+	}
+	if made.Drift, err = e.drift(ctx, made.Was, digest, nil); err != nil {
+		return registry.Acceptance{}, err
+	}
+	if err := e.Store.Accept(ctx, name, digest, e.now()); err != nil {
+		return registry.Acceptance{}, unavailable(err, "the acceptance cannot be recorded")
+	}
+	return made, nil
+}
+
+func nothingToAccept(name, why string) error {
+	return fault.New(fault.WrongState, "%s %s, so there are no tools to accept", name, why).
+		WithHint("Probe it with `countersign probe %s`, then accept what it shows.", name)
+}
+
+// broughtHome is the digest of the tools of the newest result; empty when it has
+// none.
+func (e *Examiner) broughtHome(ctx context.Context, known registry.Known) (string, error) {
+	document, kind, err := e.document(ctx, known.Standing.Last.ID)
+	if err != nil || len(document) == 0 {
+		return "", err
+	}
+	result, err := registry.DecodeResult(kind, document)
+	if err != nil {
+		return "", fmt.Errorf("read the newest result of %s: %w", known.Registration.Name, err)
+	}
+	if digest := result.Summary().ToolsDigest; digest == known.ToolsDigest {
+		return digest, nil
+	}
+	return "", nil
+}
