@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -59,6 +60,8 @@ func explain(ctx context.Context, err error, seen *trace) *Failure {
 	case strings.Contains(err.Error(), "server response headers exceeded"):
 		failure.Cause = registry.TooLarge
 		failure.Detail = fmt.Sprintf("the header is larger than %d bytes", MaxHeaderBytes)
+	case errors.Is(err, io.EOF):
+		failure.Cause, failure.Detail = registry.Unreachable, "the connection was closed"+seen.by()+" before an answer came"
 	default:
 		failure.Cause, failure.Detail = registry.Unreachable, fmt.Sprintf("%v while %s", err, seen.phase())
 	}

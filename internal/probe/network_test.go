@@ -48,6 +48,15 @@ func TestNetwork_hasACauseForEachWayOfNotGettingThrough(t *testing.T) {
 	}
 }
 
+func TestNetwork_saysWhoHungUp(t *testing.T) {
+	t.Parallel()
+	url := greets(t, "")
+	want := "the connection was closed by " + strings.TrimPrefix(url, "http://") + " before an answer came"
+	if got := probed(t, url, generous).ListTools.Detail; got != want {
+		t.Errorf("the detail is %q, want %q", got, want)
+	}
+}
+
 // greets listens, says one thing to whoever comes, and hangs up.
 func greets(t *testing.T, greeting string) (url string) {
 	t.Helper()
