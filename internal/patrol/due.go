@@ -1,0 +1,75 @@
+package patrol
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+)
+
+const (
+	// firstWithin is the time in which all that is due at once is started, and
+	// firstApart how far apart such probes are when there are few of them.
+	firstWithin = 900 * time.Millisecond
+	firstApart  = 2 * time.Millisecond
+
+	// After a change of status so many probes come at a share of the interval, at
+	// least quickLeast apart.
+	quickProbes = 3
+	quickShare  = 4
+	quickLeast  = time.Second
+)
+
+// phase is where in its interval a component is probed. It depends on the name
+// alone, so that a restart keeps it with nothing stored, and names spread evenly.
+func phase(name string, interval time.Duration) time.Duration {
+	sum := sha256.Sum256([]byte(name))
+	return time.Duration(binary.BigEndian.Uint64(sum[:]) % uint64(interval)) //nolint:gosec // less than the interval
+}
+
+// onPhase returns the first time, not before from, that lies at a phase of the
+// interval. It is as far from other times as from is: when from has a reading
+// of the steady clock, so has the result.
+func onPhase(from time.Time, at, interval time.Duration) time.Time {
+	past := time.Duration((from.UnixNano() - int64(at)) % int64(interval))
+	switch {
+	case past == 0:
+		return from
+	case past < 0: // before 1970
+		past += interval
+	}
+	return from.Add(interval - past)
+}
+
+// next returns when a component is due after a probe that began at a time: on
+// its phase again, and never twice in one interval.
+func next(began time.Time, name string, interval time.Duration) time.Time {
+	return onPhase(began.Add(interval/2), phase(name, interval), interval)
+}
+
+// resumed returns when a component is due of which only the store knows when it
+// was last probed: now when it never was, or when its result no longer counts.
+func (e *entry) resumed(now time.Time) time.Time {
+	if !e.standing.Fresh(now, e.policy) {
+		return now
+	}
+	// Another machine's clock may be ahead, and the time must be one of this clock.
+	age := max(0, now.Sub(e.standing.Last.ProbedAt))
+	return next(now.Add(-age), e.name, e.policy.Interval)
+}
+
+// quick returns when a component is due whose status changed in a probe that
+// began at a time.
+func quick(began time.Time, interval time.Duration) time.Time {
+	return began.Add(min(interval, max(interval/quickShare, quickLeast)))
+}
+
+// spread gives times within firstWithin to those that are due at once.
+func spread(entries []*entry, now time.Time) {
+	if len(entries) == 0 {
+		return
+	}
+	apart := min(firstApart, firstWithin/time.Duration(len(entries)))
+	for i, e := range entries {
+		e.due = now.Add(time.Duration(i) * apart)
+	}
+}
