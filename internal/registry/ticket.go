@@ -48,8 +48,8 @@ type TicketSlot struct {
 var ErrNotTicket = errors.New("this is no ticket")
 
 // NewTicket signs the record of an allowed preflight. It fails for one that was
-// refused, that Slot.Judge had no part in, or that names what components does not
-// return.
+// refused, that Slot.Judge had no part in, that names what components does not
+// return, or whose ticket ParseTicket would refuse.
 func NewTicket(preflight *Preflight, components func(name string) *Component, at time.Time, key ed25519.PrivateKey) (*Ticket, error) {
 	switch {
 	case !preflight.Allowed:
@@ -76,6 +76,13 @@ func NewTicket(preflight *Preflight, components func(name string) *Component, at
 		return nil, err
 	}
 	ticket.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, signed))
+	document, err := json.Marshal(ticket)
+	if err != nil {
+		return nil, fmt.Errorf("write a ticket as JSON: %w", err)
+	}
+	if _, err := ParseTicket(document); err != nil {
+		return nil, fmt.Errorf("sign a ticket that can be read: %w", err)
+	}
 	return ticket, nil
 }
 
