@@ -1,0 +1,143 @@
+package examiner_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// memory is a store without a database, which counts and can be told to fail.
+type memory struct {
+	mu         sync.Mutex
+	broken     error
+	known      map[string]registry.Known
+	kept       map[string]registry.Kept
+	lists      map[string][]registry.Tool
+	changes    []registry.Change
+	preflights []registry.Preflight
+	asked      [][]string // the names of each call of Known
+	recorded   int        // calls of Record
+}
+
+func newMemory() *memory {
+	return &memory{known: map[string]registry.Known{}, kept: map[string]registry.Kept{}, lists: map[string][]registry.Tool{}}
+}
+
+var errBroken = errors.New("the disk is gone")
+
+// breakDown makes every later call fail, until it is told nil.
+func (m *memory) breakDown(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = err
+}
+
+func (m *memory) Register(_ context.Context, now time.Time, registrations []registry.Registration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, each := range registrations {
+		m.known[each.Name] = m.known[each.Name].Register(each, now)
+	}
+	return m.broken
+}
+
+func (m *memory) Known(_ context.Context, names []string) ([]registry.Known, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked = append(m.asked, slices.Clone(names))
+	var list []registry.Known
+	for _, name := range names {
+		if one, ok := m.known[name]; ok {
+			list = append(list, one)
+		}
+	}
+	return list, m.broken
+}
+
+func (m *memory) Record(_ context.Context, _ *int64, records []registry.Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broken != nil {
+		return m.broken
+	}
+	m.recorded++
+	for _, record := range records {
+		if _, again := m.kept[record.ID]; again {
+			continue
+		}
+		name := record.Registration.Name
+		var changes []registry.Change
+		m.known[name], changes = m.known[name].After(record)
+		m.changes = append(m.changes, changes...)
+		m.kept[record.ID] = registry.Kept{
+			ID: record.ID, Component: name, Kind: record.Registration.Kind, Seen: registry.SeenOf(record.ID, record.Summary),
+			Latency: record.Summary.Latency, Document: record.Document,
+		}
+		if record.ToolList != nil {
+			m.lists[record.Summary.ToolsDigest] = record.ToolList
+		}
+	}
+	return nil
+}
+
+func (m *memory) Accept(_ context.Context, component, digest string, now time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.known[component]
+	if known.ToolsDigest != digest {
+		return fault.New(fault.WrongState, "the tools are others")
+	}
+	known.AcceptedDigest, known.AcceptedAt = digest, now
+	m.known[component] = known
+	return m.broken
+}
+
+func (m *memory) KeepPreflight(_ context.Context, _ time.Time, preflight *registry.Preflight) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broken == nil {
+		m.preflights = append(m.preflights, *preflight)
+	}
+	return m.broken
+}
+
+func (m *memory) Result(_ context.Context, id string) (registry.Kept, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept, ok := m.kept[id]
+	if !ok {
+		return kept, fault.New(fault.NotFound, "there is no result %s", id)
+	}
+	return kept, m.broken
+}
+
+func (m *memory) Hours(context.Context, string, time.Time, int) ([]registry.Hour, error) {
+	return nil, m.broken
+}
+
+func (m *memory) Changes(_ context.Context, component string, limit int) ([]registry.Change, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []registry.Change
+	for _, each := range slices.Backward(m.changes) {
+		if each.Component == component && len(list) < limit {
+			list = append(list, each)
+		}
+	}
+	return list, m.broken
+}
+
+func (m *memory) ToolList(_ context.Context, digest string) ([]registry.Tool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tools, ok := m.lists[digest]
+	if !ok {
+		return nil, fault.New(fault.NotFound, "there is no list %s", digest)
+	}
+	return tools, m.broken
+}
