@@ -20,6 +20,8 @@ const (
 	maxTimeout    = 10 * time.Minute
 	minInterval   = time.Second
 	maxInterval   = 30 * 24 * time.Hour
+	maxTTL        = 3 * maxInterval
+	maxInARow     = 100  // results that change a status
 	maxTextLength = 1000 // bytes of a name, a pattern or a path
 )
 
@@ -48,6 +50,10 @@ func (c *checker) config(written *document) *Config {
 			loaded.Components = append(loaded.Components, c.component(name, written.Components[name]))
 		}
 	}
+	loaded.Slots = c.slots(written, loaded.Components)
+	loaded.Runs = c.runs(written)
+	loaded.Retention = c.retention(written.Retention, loaded.Retention)
+	loaded.Patrol = c.patrol(written.Patrol, loaded.Patrol)
 	loaded.Front = c.front(written.Front)
 	loaded.references = c.references
 	return loaded
@@ -127,6 +133,14 @@ func (c *checker) duration(p path, text duration, shortest, longest time.Duratio
 		c.complain(p, fmt.Sprintf("%v is not between %v and %v", parsed, shortest, longest), "Write a time in between.")
 	}
 	return parsed
+}
+
+// number is 0 when the key is not there.
+func (c *checker) number(p path, written, lowest, highest int) int {
+	if c.has(p) && !c.broken[p] && (written < lowest || written > highest) {
+		c.complain(p, fmt.Sprintf("%d is not between %d and %d", written, lowest, highest), "Write a number in between.")
+	}
+	return written
 }
 
 func (c *checker) pattern(p path, text string) *regexp.Regexp {

@@ -1,187 +1,41 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// isPlanned reports whether a later version will know a kind, whose keys this
-// one cannot judge.
-func isPlanned(kind string) bool {
-	return kind == "model" || kind == "harness" || kind == "knowledge_base"
-}
-
-// knowsKind reports whether the keys of a component can be judged: they belong
-// to its kind. One that is not known is taken for a mistyped mcp_server.
-func (d *decoder) knowsKind(pairs []pair, p path) bool {
-	i := slices.IndexFunc(pairs, func(each pair) bool { return each.name == "kind" })
-	if i < 0 {
-		d.add(d.places[p].key, p.child("kind"), "kind is missing", "Add the line kind: mcp_server.")
-		return true
-	}
-	where, at := startOf(pairs[i].node), p.child("kind")
-	switch kind := pairs[i].node.GetToken().Value; {
-	case kind == string(registry.KindMCPServer):
-	case isPlanned(kind):
-		d.add(where, at, "this version does not know components of the kind "+kind,
-			"It knows the kind mcp_server. Leave out this component, or use a version that knows its kind.")
-		return false
-	default:
-		d.add(where, at, "there is no kind "+quotedKey(kind), "The kind that this version knows is mcp_server.")
-	}
-	return true
-}
-
-// planned reads of a component of a planned kind what secrets may stand in it,
-// and judges nothing.
-func (d *decoder) planned(pairs []pair, p path, value reflect.Value) {
-	fields := keysOf(value.Type())
-	told := len(d.problems)
-	for _, each := range pairs {
-		if each.name == "kind" || each.name == "credentials" {
-			d.into(each.node, p.child(each.name), value.Field(slices.Index(fields, each.name)))
-		}
-		if each.name != "kind" {
-			d.hide(each.node)
-		}
-	}
-	d.problems = d.problems[:told]
-}
-
 func (c *checker) component(name string, written component) registry.Component {
 	p := path("components").child(name)
+	unread := c.broken[p]
 	c.named(p, name)
 	switch {
-	case c.broken[p]:
+	case unread:
 		return registry.Component{}
-	case isPlanned(written.Kind):
-		c.openSecrets(p.child("credentials"), written.Credentials)
+	case written.own == nil:
+		c.openSecrets(p.child("credentials"), written.planned)
 		return registry.Component{}
 	}
+	common := written.common
 	made := registry.Component{
-		Name:     name,
-		Spec:     c.mcpServer(p, written),
-		Timeout:  c.duration(p.child("timeout"), written.Timeout, 1, maxTimeout),
-		Interval: c.duration(p.child("interval"), written.Interval, minInterval, maxInterval),
+		Name:            name,
+		Spec:            written.own.spec(c, p),
+		Timeout:         c.duration(p.child("timeout"), common.Timeout, 1, maxTimeout),
+		Interval:        c.duration(p.child("interval"), common.Interval, minInterval, maxInterval),
+		TTL:             c.duration(p.child("ttl"), common.TTL, minInterval, maxTTL),
+		ProbingDeadline: c.duration(p.child("probing_deadline"), common.ProbingDeadline, minInterval, maxTTL),
+		Rise:            c.number(p.child("rise"), common.Rise, 1, maxInARow),
+		Fall:            c.number(p.child("fall"), common.Fall, 1, maxInARow),
 	}
-	return made
-}
-
-// mcpServer is what a component of the kind mcp_server is.
-func (c *checker) mcpServer(p path, written component) *registry.MCPServer {
-	made := &registry.MCPServer{
-		Profile:      c.profile(p, written.Profile),
-		RequireTools: c.texts(p.child("require_tools"), written.RequireTools),
-		ExpectServer: c.text(p.child("expect_server"), written.ExpectServer),
-		Canary:       c.canary(p.child("canary"), written.Canary),
-	}
-	hasURL, hasCommand := c.has(p.child("url")), c.has(p.child("command"))
-	switch {
-	case hasURL && hasCommand:
-		c.complainOfKey(p.child("command"), "there are both url and command", "Keep url for a server that runs already, command for one that is started for each probe.")
-	case hasURL:
-		c.remote(p, written, made)
-	case hasCommand:
-		c.started(p, written, made)
-	default:
-		c.complainOfKey(p, "there is neither url nor command", "Say with url where the server is, or with command how it is started.")
-	}
-	return made
-}
-
-func (c *checker) profile(p path, written string) registry.Profile {
-	switch profile := registry.Profile(written); profile {
-	case registry.ThreeGates, registry.Protocol:
-		return profile
-	case "":
-		switch {
-		case c.has(p.child("profile")):
-		case c.has(p.child("command")):
-			return registry.Protocol
-		default:
-			return registry.ThreeGates
-		}
-	}
-	c.complain(p.child("profile"), "there is no such profile", "The profiles are three-gates and protocol.")
-	return registry.ThreeGates
-}
-
-// remote is a server that is called at an address.
-func (c *checker) remote(p path, written component, made *registry.MCPServer) {
-	made.URL = c.address(p.child("url"), written.URL)
-	made.Credentials = c.credentials(p.child("credentials"), written.Credentials)
-	for _, text := range []string{written.URL, written.MCPURL} {
-		if parsed, err := url.Parse(text); err == nil {
-			made.Private = append(made.Private, privateOf(parsed)...)
-			for _, value := range strings.FieldsFunc(parsed.RawQuery, func(r rune) bool { return r == '&' || r == '=' }) {
-				c.keep(value)
-			}
-		}
-	}
-	if c.has(p.child("mcp_url")) {
-		made.MCPURL = c.address(p.child("mcp_url"), written.MCPURL)
-		if made.Profile == registry.Protocol {
-			c.complainOfKey(p.child("mcp_url"), "in the profile protocol url is the MCP endpoint already", "Give the endpoint as url, and leave out mcp_url.")
-		}
-	}
-	if made.Profile == registry.ThreeGates && strings.Contains(made.URL, "?") {
-		c.complain(p.child("url"), "the address has a query, but paths are added to it", "Give the address that /healthz, /test and /mcp follow; an endpoint with a query goes to mcp_url.")
-	}
-	for _, key := range []string{"env", "cwd"} {
-		if c.has(p.child(key)) {
-			c.complainOfKey(p.child(key), key+" is for a server that is started by command", "Leave it out, or replace url by command.")
-		}
-	}
-}
-
-// started is a server that is a process of its own for each probe.
-func (c *checker) started(p path, written component, made *registry.MCPServer) {
-	made.Command = c.command(p.child("command"), written.Command)
-	made.Env = c.environment(p.child("env"), written.Env)
-	made.Dir = c.within(p.child("cwd"), written.CWD)
-	for _, key := range []string{"mcp_url", "credentials"} {
-		if c.has(p.child(key)) {
-			c.complainOfKey(p.child(key), key+" is for a server with a url", "Leave it out; what a started server needs to know goes to env.")
-		}
-	}
-	if made.Profile == registry.ThreeGates {
-		c.complain(p.child("profile"), "a server that is started by command has no three gates", "Leave the profile out: it is protocol.")
-	}
-}
-
-func (c *checker) command(p path, written []hiddenText) []string {
-	var command []string
-	for _, argument := range written {
-		command = append(command, string(argument))
-	}
-	switch {
-	case c.broken[p]:
-	case len(command) == 0:
-		c.complain(p, "the command is empty", "Give the program and its arguments, such as [npx, -y, some-server].")
-	case strings.TrimSpace(command[0]) == "" && !c.broken[p.child("0")]:
-		c.complain(p, "the program is empty", "Begin the list with the program.")
-	case strings.ContainsRune(strings.Join(command, ""), 0):
-		c.complain(p, "an argument has a NUL character", "Remove it.")
-	}
-	return command
-}
-
-func (c *checker) environment(p path, written map[string]hiddenText) map[string]registry.Secret {
-	if len(written) == 0 {
-		return nil
-	}
-	made := map[string]registry.Secret{}
-	for _, key := range inOrder(c, p, written) {
-		if key == "" || strings.ContainsAny(key, "=\x00") {
-			c.complainOfKey(p.child(key), "this is not the name of a variable", "Write NAME: value.")
-		}
-		made[key] = c.secretOrText(p.child(key), string(written[key]))
+	if every := made.Policy().Interval; made.TTL > 0 && made.TTL < every && !c.broken[p.child("ttl")] && !c.broken[p.child("interval")] {
+		c.complain(p.child("ttl"), fmt.Sprintf("a result would not count until the next probe, %v later", every),
+			"Write a time that is longer than the interval, such as three intervals.")
 	}
 	return made
 }

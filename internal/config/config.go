@@ -65,8 +65,8 @@ type Patrol struct {
 
 // The defaults of Patrol.
 const (
-	DefaultConcurrency = 32
-	DefaultPerHost     = 4
+	DefaultConcurrency = 64
+	DefaultPerHost     = 8
 )
 
 // Default is what no file, and an empty one, says.

@@ -90,6 +90,11 @@ components:
     mcp_url: http://127.0.0.1:8080/other?key=k-1
     interval: 30s
     timeout: 500ms
+    ttl: 2m
+    probing_deadline: 1m
+    rise: 2
+    fall: 3
+    drift: block
     credentials:
       headers: {x-key: file:key, Authorization: env:AUTH}
       client_cert: file:/etc/cert.pem
@@ -109,6 +114,15 @@ components:
     profile: protocol
     credentials: {oauth: {issuer: https://login.example.org, token_url: https://login.example.org/t, client_id: me, client_secret: env:S, scopes: [a]}}
     canary: {tool: t, expect: {path: "$.a", min_count: 2}}
+slots:
+  recon: {primary: zed, fallbacks: [files, api], require_tools: [nmap_scan], min_version: "7.80", max_age: 5m}
+  any: {primary: api}
+  unused: {primary: api}
+runs:
+  nightly: {slots: {recon: required, any: optional}}
+  adhoc: {slots: {any, recon: }}
+retention: {raw: 24h, hourly: 720h, max_bytes: 500MB}
+patrol: {concurrency: 8, per_host: 2}
 front:
   listen: 127.0.0.1:0
   test:
@@ -123,10 +137,22 @@ front:
 func meantByWhole(folder string) *Config {
 	at, text := registry.SecretAt, registry.SecretText
 	return &Config{
-		File:      filepath.Join(folder, "countersign.yaml"),
-		Listen:    "localhost:8484",
-		Retention: Default().Retention,
-		Patrol:    Default().Patrol,
+		File:   filepath.Join(folder, "countersign.yaml"),
+		Listen: "localhost:8484",
+		Slots: []registry.Slot{
+			{
+				Name: "recon", Primary: "zed", Fallbacks: []string{"files", "api"}, RequireTools: []string{"nmap_scan"},
+				MinVersion: "7.80", MaxAge: 5 * time.Minute,
+			},
+			{Name: "any", Primary: "api"},
+			{Name: "unused", Primary: "api"},
+		},
+		Runs: []registry.Run{
+			{Name: "nightly", Slots: []registry.RunSlot{{Slot: "recon", Required: true}, {Slot: "any"}}},
+			{Name: "adhoc", Slots: []registry.RunSlot{{Slot: "any", Required: true}, {Slot: "recon", Required: true}}},
+		},
+		Retention: registry.Retention{Raw: 24 * time.Hour, Hourly: 720 * time.Hour, MaxBytes: 500_000_000},
+		Patrol:    Patrol{Concurrency: 8, PerHost: 2},
 		DB:        text(filepath.Join(folder, "data/gate.db")),
 		Network: registry.Network{
 			Allow: []registry.NetworkRule{
@@ -140,9 +166,10 @@ func meantByWhole(folder string) *Config {
 		Components: []registry.Component{
 			{
 				Name: "zed", Interval: 30 * time.Second, Timeout: 500 * time.Millisecond,
+				TTL: 2 * time.Minute, ProbingDeadline: time.Minute, Rise: 2, Fall: 3,
 				Spec: &registry.MCPServer{
-					Profile: registry.ThreeGates,
-					URL:     "http://127.0.0.1:8080/base", MCPURL: "http://127.0.0.1:8080/other?key=k-1",
+					Profile: registry.ThreeGates, Drift: registry.DriftBlocks,
+					URL: "http://127.0.0.1:8080/base", MCPURL: "http://127.0.0.1:8080/other?key=k-1",
 					Credentials: registry.Credentials{
 						Headers:    map[string]registry.Secret{"X-Key": at("file:" + folder + "/key"), "Authorization": at("env:AUTH")},
 						ClientCert: at("file:/etc/cert.pem"), ClientKey: at("file:/etc/key.pem"),
@@ -156,13 +183,13 @@ func meantByWhole(folder string) *Config {
 					Private: []registry.Secret{text("k-1")},
 				}},
 			{
-				Name: "files", Spec: &registry.MCPServer{Profile: registry.Protocol,
+				Name: "files", Spec: &registry.MCPServer{Profile: registry.Protocol, Drift: registry.DriftWarns,
 					Command: []string{"npx", "-y", "server"}, Dir: folder,
 					Env:    map[string]registry.Secret{"MODE": text("fast"), "TOKEN": at("env:TOKEN")},
 					Canary: &registry.Canary{Tool: "t", Expect: registry.Expectation{Matches: regexp.MustCompile(`^a\d$`)}},
 				}},
 			{
-				Name: "api", Spec: &registry.MCPServer{Profile: registry.Protocol, URL: "https://api.example.org/mcp",
+				Name: "api", Spec: &registry.MCPServer{Profile: registry.Protocol, Drift: registry.DriftWarns, URL: "https://api.example.org/mcp",
 					Credentials: registry.Credentials{OAuth: &registry.OAuth{
 						Issuer: "https://login.example.org", TokenURL: "https://login.example.org/t", ClientID: "me",
 						ClientSecret: at("env:S"), Scopes: []string{"a"},

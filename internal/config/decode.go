@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -43,7 +44,11 @@ type decoder struct {
 
 // into reads a node into a value of one of the kinds that the sections have.
 func (d *decoder) into(node ast.Node, p path, value reflect.Value) {
-	if node.Type() == ast.NullType && !emptyMeansNone(value) {
+	isNone := node.Type() == ast.NullType
+	switch {
+	case isNone && value.Type() == reflect.TypeFor[need]():
+		return
+	case isNone && !emptyMeansNone(value):
 		d.add(startOf(node), p, "the key has no value", "Write a value, or leave out the key.")
 		return
 	}
@@ -51,13 +56,16 @@ func (d *decoder) into(node ast.Node, p path, value reflect.Value) {
 	case reflect.TypeFor[json.RawMessage]():
 		d.document(node, p, value)
 		return
+	case reflect.TypeFor[component]():
+		d.component(node, p, value)
+		return
 	case reflect.TypeFor[hiddenText]():
 		if text, ok := node.(*ast.StringNode); !ok || !isReference(text.Value) {
 			d.hide(node)
 		}
 	}
 	switch kind := value.Kind(); {
-	case kind == reflect.Pointer && node.Type() != ast.NullType:
+	case kind == reflect.Pointer && !isNone:
 		value.Set(reflect.New(value.Type().Elem()))
 		d.into(node, p, value.Elem())
 	case kind == reflect.Pointer:
@@ -82,26 +90,26 @@ func emptyMeansNone(value reflect.Value) bool {
 
 // section reads the keys of a struct, and refuses any other.
 func (d *decoder) section(node ast.Node, p path, value reflect.Value) {
-	fields := keysOf(value.Type())
-	pairs, ok := d.pairs(node, p, fields)
-	if !ok {
-		return
+	if pairs, ok := d.pairs(node, p, keysOf(value.Type())); ok {
+		d.keys(pairs, p, "", value)
 	}
-	ofComponent := value.Type() == reflect.TypeFor[component]()
-	if ofComponent && !d.knowsKind(pairs, p) {
-		d.planned(pairs, p, value)
-		return
-	}
+}
+
+// keys reads pairs into the structs whose keys they are, and refuses any other.
+// The kind is that of the component whose keys they are, if any.
+func (d *decoder) keys(pairs []pair, p path, kind string, sections ...reflect.Value) {
 	for _, pair := range pairs {
-		if ofComponent && pair.name == "kind" && d.broken[p.child("kind")] {
-			continue // told already
+		field := reflect.Value{}
+		for _, section := range sections {
+			if i := slices.Index(keysOf(section.Type()), pair.name); i >= 0 {
+				field = section.Field(i)
+			}
 		}
-		index := slices.Index(fields, pair.name)
-		if index < 0 {
-			d.unknown(pair, p, value.Type())
+		if !field.IsValid() {
+			d.unknown(pair, p, kind, sections)
 			continue
 		}
-		d.into(pair.node, p.child(pair.name), value.Field(index))
+		d.into(pair.node, p.child(pair.name), field)
 	}
 }
 
@@ -114,18 +122,24 @@ func keysOf(section reflect.Type) []string {
 	return keys
 }
 
-func (d *decoder) unknown(pair pair, p path, section reflect.Type) {
+func (d *decoder) unknown(pair pair, p path, kind string, sections []reflect.Value) {
 	d.hide(pair.node)
 	d.concealKey(pair)
-	known := keysOf(section)
-	hint := "The keys here are " + strings.Join(known, ", ") + "."
+	var known []string
+	for _, section := range sections {
+		known = append(known, keysOf(section.Type())...)
+	}
+	message, hint := "unknown key "+quotedKey(pair.name), "The keys here are "+strings.Join(known, ", ")+"."
+	if kind != "" {
+		message = "the kind " + kind + " has no key " + quotedKey(pair.name)
+	}
 	if near := nearest(pair.name, known); near != "" {
 		hint = "Did you mean " + near + "?"
 	}
-	if section == reflect.TypeFor[component]() && slices.Contains(keysOf(reflect.TypeFor[credentials]()), pair.name) {
-		hint = "It belongs below credentials."
+	if len(sections) > 1 {
+		hint = cmp.Or(hintOfUnknown(pair.name, sections[1].Type()), hint)
 	}
-	d.add(pair.where, p.child(pair.name), "unknown key "+quotedKey(pair.name), hint)
+	d.add(pair.where, p.child(pair.name), message, hint)
 }
 
 // quotedKey is a key as a message may show it.
@@ -154,12 +168,17 @@ func (d *decoder) table(node ast.Node, p path, value reflect.Value) {
 			continue
 		}
 		element := reflect.New(value.Type().Elem()).Elem()
-		if element.Kind() == reflect.String && pair.node.Type() == ast.NullType {
+		if isSecret(element.Type()) && pair.node.Type() == ast.NullType {
 			d.conceal(pair.key) // as in {s3cret}
 		}
 		d.into(pair.node, p.child(pair.name), element)
 		value.SetMapIndex(reflect.ValueOf(pair.name), element)
 	}
+}
+
+// isSecret reports whether a value of the type may be a secret.
+func isSecret(of reflect.Type) bool {
+	return of == reflect.TypeFor[secretText]() || of == reflect.TypeFor[hiddenText]()
 }
 
 func (d *decoder) list(node ast.Node, p path, value reflect.Value) {
@@ -216,9 +235,11 @@ func wanted(value reflect.Value) (want, hint string) {
 	case bool:
 		return "true or false", "Write true or false, without quotes."
 	case int:
-		return "a whole number", fmt.Sprintf("Write a number from 0 to %d.", int64(maxNumber))
+		return fmt.Sprintf("a whole number from 0 to %d", int64(maxNumber)), "Write such a number, without quotes."
 	case duration:
 		return "a time with its unit", "Write one such as 500ms, 30s, 5m or 24h."
+	case size:
+		return "a size with its unit", "Write one such as 500MB or 1GiB."
 	case secretText:
 		return "a reference", "Write env:NAME or file:PATH."
 	}

@@ -14,11 +14,21 @@ type secretText string
 // hiddenText may be a secret; it is masked in every excerpt.
 type hiddenText string
 
+// size is a number of bytes with its unit.
+type size string
+
+// need is whether a run needs a slot; empty when the file does not say.
+type need string
+
 type document struct {
 	Listen     string               `yaml:"listen"`
 	DB         secretText           `yaml:"db"`
 	Network    network              `yaml:"network"`
 	Components map[string]component `yaml:"components"`
+	Slots      map[string]slot      `yaml:"slots"`
+	Runs       map[string]run       `yaml:"runs"`
+	Retention  retention            `yaml:"retention"`
+	Patrol     patrol               `yaml:"patrol"`
 	Front      front                `yaml:"front"`
 }
 
@@ -27,20 +37,21 @@ type network struct {
 	Deny  []string `yaml:"deny"`
 }
 
+// component is not a section itself: it has the keys of two.
 type component struct {
-	Kind         string                `yaml:"kind"`
-	URL          string                `yaml:"url"`
-	MCPURL       string                `yaml:"mcp_url"`
-	Command      []hiddenText          `yaml:"command"`
-	Env          map[string]hiddenText `yaml:"env"`
-	CWD          string                `yaml:"cwd"`
-	Profile      string                `yaml:"profile"`
-	Timeout      duration              `yaml:"timeout"`
-	Interval     duration              `yaml:"interval"`
-	Credentials  credentials           `yaml:"credentials"`
-	RequireTools []string              `yaml:"require_tools"`
-	ExpectServer string                `yaml:"expect_server"`
-	Canary       *canary               `yaml:"canary"`
+	common  commonKeys
+	own     ownKeys     // nil when this version does not know the kind
+	planned credentials // what is read of a kind that is not known
+}
+
+type commonKeys struct {
+	Kind            string   `yaml:"kind"`
+	Timeout         duration `yaml:"timeout"`
+	Interval        duration `yaml:"interval"`
+	TTL             duration `yaml:"ttl"`
+	ProbingDeadline duration `yaml:"probing_deadline"`
+	Rise            int      `yaml:"rise"`
+	Fall            int      `yaml:"fall"`
 }
 
 type credentials struct {
@@ -72,6 +83,29 @@ type expect struct {
 	Path     string          `yaml:"path"`
 	Equals   json.RawMessage `yaml:"equals"`
 	MinCount *int            `yaml:"min_count"`
+}
+
+type slot struct {
+	Primary      string   `yaml:"primary"`
+	Fallbacks    []string `yaml:"fallbacks"`
+	RequireTools []string `yaml:"require_tools"`
+	MinVersion   string   `yaml:"min_version"`
+	MaxAge       duration `yaml:"max_age"`
+}
+
+type run struct {
+	Slots map[string]need `yaml:"slots"`
+}
+
+type retention struct {
+	Raw      duration `yaml:"raw"`
+	Hourly   duration `yaml:"hourly"`
+	MaxBytes size     `yaml:"max_bytes"`
+}
+
+type patrol struct {
+	Concurrency int `yaml:"concurrency"`
+	PerHost     int `yaml:"per_host"`
 }
 
 type front struct {

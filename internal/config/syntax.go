@@ -155,7 +155,10 @@ func keyOnly(line string) string {
 // secret, and nothing in the value speaks against it.
 func showable(key, value string) bool {
 	switch key {
-	case "components", "kind", "url", "mcp_url", "profile", "timeout", "interval", "require_tools", "expect_server", "listen", "canary", "tool", "expect":
+	case "components", "kind", "url", "mcp_url", "profile", "timeout", "interval", "require_tools", "expect_server", "listen", "canary", "tool", "expect",
+		"ttl", "probing_deadline", "rise", "fall", "drift",
+		"slots", "primary", "fallbacks", "min_version", "max_age", "runs",
+		"retention", "raw", "hourly", "max_bytes", "patrol", "concurrency", "per_host":
 		return !strings.ContainsAny(value, "@{,?")
 	}
 	return false

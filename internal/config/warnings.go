@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
-	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // readableByAll is the right that makes a secret worth a warning.
@@ -15,20 +14,32 @@ const readableByAll = 0o004
 
 // Warnings returns what is valid and yet likely to fail or to be regretted: a
 // secret that cannot be had from here, one that every user of this machine can
-// read, one that is sent in the clear, a server without a canary. It is meant for
-// what Check returned.
+// read, one that is sent in the clear, a server without a canary, a result that
+// counts for too short a time, a run that needs nothing. It has none of what no
+// file says.
 func (c *Config) Warnings(resolver Resolver) []Problem {
+	if c.decoder == nil {
+		return nil
+	}
 	var warnings []Problem
 	for _, each := range c.references {
 		if message, hint := doubtOf(each, resolver); message != "" {
-			warnings = append(warnings, c.warning(each.path, c.decoder.places[each.path].value, message, hint))
+			warnings = append(warnings, c.doubt(each.path, message, hint))
 		}
 	}
-	for i := range c.Components {
-		warnings = append(warnings, c.doubts(&c.Components[i])...)
-	}
+	warnings = append(warnings, newReviewer(c).doubts()...)
 	slices.SortStableFunc(warnings, inFileOrder)
 	return warnings
+}
+
+// doubt is a warning at a value.
+func (c *Config) doubt(p path, message, hint string) Problem {
+	return c.warning(p, c.decoder.places[p].value, message, hint)
+}
+
+// doubtOfKey is a warning at a key.
+func (c *Config) doubtOfKey(p path, message, hint string) Problem {
+	return c.warning(p, c.decoder.places[p].key, message, hint)
 }
 
 func (c *Config) warning(p path, where position, message, hint string) Problem {
@@ -51,26 +62,4 @@ func doubtOf(r reference, resolver Resolver) (message, hint string) {
 		return "", ""
 	}
 	return "every user of this machine can read " + name, "Take the right away: chmod 600."
-}
-
-// doubts says what is doubtful about a component.
-func (c *Config) doubts(component *registry.Component) []Problem {
-	var warnings []Problem
-	server, ok := component.Spec.(*registry.MCPServer)
-	if !ok {
-		return nil
-	}
-	p := path("components").child(component.Name)
-	for _, each := range []struct{ key, address string }{{"url", server.URL}, {"mcp_url", server.MCPURL}} {
-		if each.address != "" && !server.Credentials.IsZero() && !confidential(each.address) {
-			warnings = append(warnings, c.warning(p.child(each.key), c.decoder.places[p.child(each.key)].value,
-				"the credentials are sent there in the clear", "Use https."))
-		}
-	}
-	if server.Profile == registry.Protocol && server.Canary == nil {
-		warnings = append(warnings, c.warning(p, c.decoder.places[p].key,
-			"there is no canary, so the gate test will fail with not_configured",
-			"Add canary: {tool: NAME} with a harmless tool of the server; a probe names a likely one."))
-	}
-	return warnings
 }

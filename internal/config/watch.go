@@ -132,7 +132,7 @@ func (c *Config) NeedsRestart(next *Config) []Problem {
 		{"db", !c.DB.Equal(next.DB)},
 	} {
 		if each.changed {
-			warnings = append(warnings, next.warning(each.key, next.decoder.places[each.key].value,
+			warnings = append(warnings, next.doubt(each.key,
 				string(each.key)+" has changed, which needs a restart", "Until then serve goes on as it was started."))
 		}
 	}
