@@ -22,7 +22,7 @@ type Constraint struct {
 // for SQLite only guard against REPLACE, which fires no delete trigger; those
 // for PostgreSQL only guard against TRUNCATE.
 func Constraints() []Constraint {
-	return slices.Concat(ofCriteria(), ofTransitions(), ofTasks(), ofHeartbeat())
+	return slices.Concat(ofCriteria(), ofTransitions(), ofTasks(), ofHeartbeat(), ofRegistry())
 }
 
 func ofCriteria() []Constraint {
@@ -110,6 +110,15 @@ func uniqueColumns() map[string]string {
 		"tasks.id":         "tasks_key",
 		"tasks.supersedes": "tasks_one_successor",
 		"heartbeat.id":     "heartbeat_key",
+
+		"results.id":                   "results_key",
+		"components.name":              "components_key",
+		"tool_lists.digest":            "tool_lists_key",
+		"hours.start, hours.component": "hours_key",
+		"changes.number":               "changes_key",
+		"preflights.run, preflights.at, preflights.digest": "preflights_key",
+		"leases.name": "leases_key",
+		"history.id":  "history_key",
 	}
 }
 

@@ -14,6 +14,8 @@ type dialect struct {
 	name string
 	// lockClause makes a transition's SELECT wait for and see a concurrent one.
 	lockClause string
+	// listed is a query of the texts in a JSON array, which is $1.
+	listed string
 	// violated returns the name of the constraint that err violates, or "".
 	violated func(err error) string
 	// transient reports whether trying the same again may succeed: the

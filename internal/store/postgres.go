@@ -30,6 +30,8 @@ const (
 	// answerMargin is how long the server's answer to a cancelled statement is
 	// awaited, so that its outcome is known.
 	answerMargin = 2 * time.Second
+	// beginIdle begins a transaction that does not outlive a client that stops.
+	beginIdle = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'"
 	// migrationLock is the advisory lock under which schemas are migrated.
 	migrationLock = applicationID
 )
@@ -44,6 +46,7 @@ func postgresDialect() dialect {
 	return dialect{
 		name:        dialectPostgres,
 		lockClause:  " FOR UPDATE",
+		listed:      "SELECT json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))",
 		violated:    postgresViolated,
 		transient:   postgresTransient,
 		unavailable: postgresUnavailable,
@@ -183,12 +186,53 @@ func (e *postgresEngine) write(ctx context.Context, do func(context.Context, ses
 		return err
 	}
 	defer conn.Close()
-	err = do(ctx, conn)
+	return openOutcome(do(ctx, conn))
+}
+
+// openOutcome marks the error of a statement that was sent and not answered.
+func openOutcome(err error) error {
 	_, answered := errors.AsType[*pgconn.PgError](err)
 	if err != nil && !answered && !pgconn.SafeToRetry(err) && (broken(err) || ended(err)) {
 		return fmt.Errorf("%w: %w", errOutcomeOpen, err)
 	}
 	return err
+}
+
+// atomic runs do in a transaction. The server ends one whose client has stopped
+// in the middle, since others may wait for what it has locked. Only the COMMIT
+// can leave the outcome open.
+func (e *postgresEngine) atomic(ctx context.Context, do func(context.Context, session) error) error {
+	conn, err := e.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.ExecContext(ctx, beginIdle)
+	if err == nil {
+		err = do(ctx, conn)
+	}
+	if err != nil {
+		if undone := rollBack(ctx, conn); undone != nil {
+			err = errors.Join(err, undone)
+		}
+		if errors.Is(err, errNothingToKeep) {
+			return nil
+		}
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "COMMIT")
+	return openOutcome(err)
+}
+
+// rollBack ends a transaction that failed, also one whose caller is gone. A
+// connection on which it cannot be ended is given up, and the server ends it.
+func rollBack(ctx context.Context, conn *sql.Conn) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerMargin)
+	defer cancel()
+	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		return errors.Join(err, conn.Raw(func(any) error { return driver.ErrBadConn }))
+	}
+	return nil
 }
 
 func (e *postgresEngine) read() (session, error) { return e.pool, nil }

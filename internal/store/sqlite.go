@@ -43,6 +43,7 @@ type sqliteEngine struct {
 func sqliteDialect() dialect {
 	return dialect{
 		name:        dialectSQLite,
+		listed:      "SELECT value FROM json_each($1)",
 		violated:    sqliteViolated,
 		transient:   sqliteTransient,
 		unavailable: sqliteUnavailable,
@@ -218,6 +219,10 @@ func (e *sqliteEngine) transact(caller context.Context, do func(context.Context,
 	_, err := e.writer.ExecContext(ctx, "COMMIT")
 	committed = err == nil
 	return err
+}
+
+func (e *sqliteEngine) atomic(ctx context.Context, do func(context.Context, session) error) error {
+	return e.write(ctx, do)
 }
 
 func (e *sqliteEngine) read() (session, error) { return e.reader, e.inPlace() }

@@ -69,6 +69,8 @@ type engine interface {
 	// immediate transaction that is rolled back when do fails; PostgreSQL
 	// statement by statement, each committed on its own.
 	write(ctx context.Context, do func(context.Context, session) error) error
+	// atomic runs do in one transaction: whole or not at all.
+	atomic(ctx context.Context, do func(context.Context, session) error) error
 	// read returns the session for statements that only read, or why there is none.
 	read() (session, error)
 	// close ends the engine. It is called once.
@@ -142,6 +144,17 @@ func (d *Database) write(ctx context.Context, do func(ctx context.Context, in se
 	defer cancel()
 	return d.retry(ctx, func(attempt int) error {
 		return d.engine.write(ctx, func(ctx context.Context, in session) error {
+			return do(ctx, in, attempt)
+		})
+	})
+}
+
+// atomic runs do as write does, in one transaction on every database.
+func (d *Database) atomic(ctx context.Context, do func(ctx context.Context, in session, attempt int) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.options.WriteWait)
+	defer cancel()
+	return d.retry(ctx, func(attempt int) error {
+		return d.engine.atomic(ctx, func(ctx context.Context, in session) error {
 			return do(ctx, in, attempt)
 		})
 	})

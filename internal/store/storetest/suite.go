@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,19 @@ type Fresh func(t testing.TB) string
 // Run is the suite that every database passes.
 func Run(t *testing.T, fresh Fresh) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, string){
+	tests := ofRegistry()
+	maps.Copy(tests, ofTaskGate())
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, fresh(t))
+		})
+	}
+}
+
+// ofTaskGate are the tests of the task gate's part of the suite.
+func ofTaskGate() map[string]func(*testing.T, string) {
+	return map[string]func(*testing.T, string){
 		"every pair of statuses is a transition of the table or refused": everyPair,
 		"a task is told whole":                                 toldWhole,
 		"an unknown task is not found":                         unknownTask,
@@ -41,11 +54,6 @@ func Run(t *testing.T, fresh Fresh) {
 		"a forged transition is projected":                     forged,
 		"the store does what the oracle does":                  model,
 		"a newer schema is refused untouched":                  newerSchema,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, fresh(t))
-		})
 	}
 }
 

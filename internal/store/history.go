@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+const (
+	selectTurn    = `SELECT bytes FROM history WHERE id = 1`
+	updateHistory = `UPDATE history SET bytes = bytes + $1 WHERE id = 1`
+
+	// selectKept is completed by a condition. The document of the newest result
+	// stands with its component.
+	selectKept = `SELECT id, component, kind, probed_at, outcome, causes, reason, degraded, latency, `
+	ofResult   = `coalesce(document, (SELECT document FROM components WHERE name = results.component AND result_id = results.id), '')
+FROM results WHERE id = $1`
+	ofComponent = `'' FROM results WHERE component = $1 AND id < $2 ORDER BY id DESC LIMIT $3`
+
+	// afterEveryID is greater than any id.
+	afterEveryID = "g"
+
+	selectHours = `SELECT component, start, passed, failed, undecided, latency_sum, latency_max FROM hours
+WHERE component = $1 AND start >= $2 ORDER BY start DESC LIMIT $3`
+
+	selectChanges   = `SELECT component, at, from_status, to_status, causes, result_id FROM changes`
+	ofAll           = ` ORDER BY number DESC LIMIT $1`
+	ofOneComponent  = ` WHERE component = $1 ORDER BY number DESC LIMIT $2`
+	changesInserted = `INSERT INTO changes (component, at, from_status, to_status, causes, result_id)`
+)
+
+// upsertHours returns for each row the component and how many results it has.
+func upsertHours() insertion {
+	return insertion{
+		into: `INSERT INTO hours (start, component, passed, failed, undecided, latency_sum, latency_max, bytes)`, columns: 8,
+		then: ` ON CONFLICT (start, component) DO UPDATE SET passed = hours.passed + excluded.passed,
+	failed = hours.failed + excluded.failed, undecided = hours.undecided + excluded.undecided,
+	latency_sum = hours.latency_sum + excluded.latency_sum,
+	latency_max = CASE WHEN excluded.latency_max > hours.latency_max THEN excluded.latency_max ELSE hours.latency_max END
+RETURNING start, component, passed + failed + undecided`,
+	}
+}
+
+// turn begins the part of a transaction that changes components or history, and
+// tells what the account says. SQLite has one writer at a time; on PostgreSQL the
+// account's row is what writers wait for, so that none reads what another is
+// about to change, and none waits for a second lock.
+func (d *Database) turn(ctx context.Context, in session) (int64, error) {
+	return one[int64](ctx, in, selectTurn+d.dialect.lockClause)
+}
+
+// account adds to the account, or takes from it.
+func account(ctx context.Context, in session, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	_, err := in.ExecContext(ctx, updateHistory, bytes)
+	return err
+}
+
+// store adds the roll-ups to those stored, and returns what those that are new
+// need.
+func (h rollUps) store(ctx context.Context, in session) (int64, error) {
+	rows := make([]any, 0, len(h)*upsertHours().columns)
+	for key, up := range h {
+		rows = append(rows, key.start, key.component, up.passed, up.failed, up.undecided, up.sum, up.longest, hourBytes(key.component))
+	}
+	var added int64
+	err := upsertHours().run(rows, func(text string, arguments []any) error {
+		counted, err := all(ctx, in, scanCounted, text, arguments...)
+		for _, next := range counted {
+			if up := h[next.key]; next.results == up.passed+up.failed+up.undecided {
+				added += hourBytes(next.key.component)
+			}
+		}
+		return err
+	})
+	return added, err
+}
+
+type counted struct {
+	key     hourKey
+	results int64
+}
+
+func scanCounted(from row) (counted, error) {
+	var c counted
+	err := from.Scan(&c.key.start, &c.key.component, &c.results)
+	return c, err
+}
+
+func storeChanges(ctx context.Context, in session, changes []registry.Change) error {
+	var rows []any
+	for _, next := range changes {
+		causes, err := causesText(next.Causes)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, next.Component, stamp(next.At), string(next.From), string(next.To), causes, next.ResultID)
+	}
+	return insertion{into: changesInserted, columns: 6}.exec(ctx, in, rows)
+}
+
+func scanKept(from row) (registry.Kept, error) {
+	var k registry.Kept
+	var probedAt, degraded, latency int64
+	var causes, document string
+	err := from.Scan(&k.ID, &k.Component, &k.Kind, &probedAt, &k.Seen.Outcome, &causes, &k.Seen.Reason, &degraded, &latency, &document)
+	if err != nil {
+		return k, err
+	}
+	k.Seen.ID, k.Seen.ProbedAt, k.Seen.Degraded = k.ID, moment(probedAt), degraded != 0
+	k.Latency = time.Duration(latency) * time.Microsecond
+	if document != "" {
+		k.Document = json.RawMessage(document)
+	}
+	k.Seen.Causes, err = causesOf(causes)
+	return k, err
+}
+
+// Result returns a result with its document, where that is kept. Faults:
+// NotFound; Unavailable.
+func (d *Database) Result(ctx context.Context, id string) (registry.Kept, error) {
+	var kept registry.Kept
+	var found bool
+	err := d.read(ctx, func(ctx context.Context, in session) error {
+		var err error
+		kept, found, err = first(ctx, in, scanKept, selectKept+ofResult, id)
+		return err
+	})
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "there is no result %q", id).
+			WithHint("It was never stored, or it is older than the history that is kept.")
+	}
+	return kept, d.explained("read result "+id, err)
+}
+
+// Results returns the results of a component without their documents, the newest
+// first: at most limit (1 to 1,000), and only those before the id before, when
+// that is given. Faults: Unavailable.
+func (d *Database) Results(ctx context.Context, component, before string, limit int) ([]registry.Kept, error) {
+	if err := checkLimit(limit); err != nil {
+		return nil, err
+	}
+	if before == "" {
+		before = afterEveryID
+	}
+	return listed(ctx, d, "read the results of "+component, scanKept, selectKept+ofComponent, component, before, limit)
+}
+
+func scanHour(from row) (registry.Hour, error) {
+	var h registry.Hour
+	var start, sum, longest int64
+	err := from.Scan(&h.Component, &start, &h.Passed, &h.Failed, &h.Undecided, &sum, &longest)
+	h.Start = moment(start)
+	h.LatencyMs.Sum = registry.Milliseconds(time.Duration(sum) * time.Microsecond)
+	h.LatencyMs.Max = registry.Milliseconds(time.Duration(longest) * time.Microsecond)
+	return h, err
+}
+
+// Hours returns the roll-ups of a component that do not begin before since, the
+// newest first, at most limit (1 to 1,000). Faults: Unavailable.
+func (d *Database) Hours(ctx context.Context, component string, since time.Time, limit int) ([]registry.Hour, error) {
+	if err := checkLimit(limit); err != nil {
+		return nil, err
+	}
+	return listed(ctx, d, "read the hours of "+component, scanHour, selectHours, component, stamp(since), limit)
+}
+
+func scanChange(from row) (registry.Change, error) {
+	var c registry.Change
+	var at int64
+	var causes string
+	err := from.Scan(&c.Component, &at, &c.From, &c.To, &causes, &c.ResultID)
+	if err != nil {
+		return c, err
+	}
+	c.At = moment(at)
+	c.Causes, err = causesOf(causes)
+	return c, err
+}
+
+// Changes returns the changes of status of a component, or of all components
+// when none is named: the newest first, at most limit (1 to 1,000). Faults:
+// Unavailable.
+func (d *Database) Changes(ctx context.Context, component string, limit int) ([]registry.Change, error) {
+	if err := checkLimit(limit); err != nil {
+		return nil, err
+	}
+	if component == "" {
+		return listed(ctx, d, "read the changes of status", scanChange, selectChanges+ofAll, limit)
+	}
+	return listed(ctx, d, "read the changes of "+component, scanChange, selectChanges+ofOneComponent, component, limit)
+}
+
+// listed reads rows within the wait of a read.
+func listed[T any](ctx context.Context, d *Database, attempted string, scan func(row) (T, error), text string, args ...any) ([]T, error) {
+	var found []T
+	err := d.read(ctx, func(ctx context.Context, in session) error {
+		var err error
+		found, err = all(ctx, in, scan, text, args...)
+		return err
+	})
+	if err != nil {
+		return nil, d.explained(attempted, err)
+	}
+	return found, nil
+}
+
+// What a row is taken to need beside its texts: with its indexes, their keys, and
+// the room that stays free in pages. Measured on SQLite; see the tests.
+const (
+	resultOverhead    = 330
+	hourOverhead      = 160
+	preflightOverhead = 160
+)
+
+// resultBytes is what a result is taken to need whose other texts have so many
+// bytes. The name of its component stands in an index as well.
+func resultBytes(record *registry.Record, texts int) int64 {
+	return int64(resultOverhead + 2*len(record.Registration.Name) + len(record.Registration.Kind) + texts)
+}
+
+func hourBytes(component string) int64 { return int64(hourOverhead + 2*len(component)) }
+
+// unreadable says that a stored document is not what this program wrote.
+func unreadable(what string, err error) error {
+	return fmt.Errorf("read %s as it is stored: %w", what, err)
+}
