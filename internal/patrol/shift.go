@@ -92,11 +92,11 @@ func (s *shift) patrol(ctx context.Context) error {
 		case end := <-s.ended:
 			s.finish(ctx, end)
 		case <-s.reloads:
-			if !s.occupied() {
-				return errVacant
-			}
 			if err := s.planAgain(); err != nil {
 				return err
+			}
+			if !s.occupied() {
+				return errVacant
 			}
 		}
 		if wait := s.startDue(ctx); wait >= 0 {
@@ -107,12 +107,15 @@ func (s *shift) patrol(ctx context.Context) error {
 	}
 }
 
-// await waits for the probes that still run. Their results are those of probes
-// that were broken off, and say nothing.
+// await breaks off the probes that still run, and waits for them.
 func (s *shift) await() {
 	s.mu.Lock()
-	s.schedule.replace(nil)
 	left := s.schedule.running
+	for _, e := range s.schedule.entries {
+		if e.running() {
+			e.cancel()
+		}
+	}
 	s.mu.Unlock()
 	for range left {
 		<-s.ended

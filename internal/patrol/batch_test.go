@@ -1,0 +1,95 @@
+package patrol_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/patrol"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+func TestBatch_losesNothingInAShortOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := newDatabase()
+		x := newExaminer(t, servers(100, 10*time.Second)...)
+		s := patrols(t, on, x, plenty())
+		pass(time.Minute)
+		s.line.breaks(errCut)
+		pass(4 * time.Second)
+		s.line.breaks(nil)
+		pass(time.Minute)
+		s.stop()
+		if len(on.kept) != len(x.starts) || s.observer.dropped != 0 {
+			t.Errorf("of %d results %d are kept, and %d were dropped", len(x.starts), len(on.kept), s.observer.dropped)
+		}
+	})
+}
+
+func TestBatch_dropsWhatCannotBeStoredAndTellsIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := newDatabase()
+		components := servers(100, 10*time.Second)
+		x := newExaminer(t, components...)
+		s := patrols(t, on, x, plenty())
+		pass(time.Minute)
+		s.line.breaks(errCut)
+		pass(10 * time.Minute)
+		for i := range components {
+			if got := on.reading(t, &components[i]); got.Status != registry.Unknown {
+				t.Fatalf("%s is %s although no result could be stored", got.Name, got.Status)
+			}
+		}
+		s.line.breaks(nil)
+		pass(time.Minute)
+		s.stop()
+		if s.observer.dropped == 0 || len(on.kept)+s.observer.dropped != len(x.starts) {
+			t.Errorf("of %d results %d are kept and %d were told to be dropped", len(x.starts), len(on.kept), s.observer.dropped)
+		}
+		for i := range components {
+			if got := on.reading(t, &components[i]); got.Status != registry.Available {
+				t.Fatalf("%s is %s after the outage: %s", got.Name, got.Status, got.Reason)
+			}
+		}
+	})
+}
+
+func TestBatch_aResultThatIsRefusedForWhatItIsCostsNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := newDatabase()
+		components := servers(100, 10*time.Second)
+		on.poisoned = components[42].Name
+		x := newExaminer(t, components...)
+		s := patrols(t, on, x, plenty())
+		pass(5 * time.Minute)
+		s.stop()
+		want := len(x.began(on.poisoned))
+		if s.observer.dropped != want || len(on.kept) != len(x.starts)-want {
+			t.Errorf("of %d results %d are kept and %d dropped, want to lose the %d of one component", len(x.starts), len(on.kept), s.observer.dropped, want)
+		}
+	})
+}
+
+func TestTrim_goesInSmallStepsUntilThereIsNoMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := newDatabase()
+		on.rows = 2250
+		limits := plenty()
+		limits.Retention = registry.Retention{Raw: registry.DefaultRaw, Hourly: registry.DefaultHourly, MaxBytes: registry.DefaultMaxBytes}
+		s := patrols(t, on, newExaminer(t, server("any", time.Minute)), limits)
+		pass(90 * time.Second)
+		if on.rows != 0 || len(on.trimmed) != 5 {
+			t.Errorf("%d rows are left after steps of %v", on.rows, on.trimmed)
+		}
+		s.Limit(patrol.Limits{Concurrency: 1, PerHost: 1})
+		on.rows = 10
+		pass(5 * time.Minute)
+		if on.rows != 10 {
+			t.Error("history was trimmed without a retention")
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package patrol_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// takeover is how soon after a holder dies another process must patrol.
+const takeover = 10 * time.Second
+
+func TestPatrol_oneOfTwoPatrolsAndNothingIsProbedTwiceInAnInterval(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const interval = 30 * time.Second
+		components := servers(50, interval)
+		on := newDatabase()
+		one, other := newExaminer(t, components...), newExaminer(t, components...)
+		first, second := patrols(t, on, one, plenty()), patrols(t, on, other, plenty())
+		pass(10 * time.Minute)
+		first.stop()
+		pass(10 * time.Minute)
+		second.stop()
+		if len(one.starts) == 0 && len(other.starts) == 0 || len(one.starts) > 0 && len(other.starts) > 0 && first.observer.stored*second.observer.stored == 0 {
+			t.Errorf("%d and %d probes", len(one.starts), len(other.starts))
+		}
+		for _, component := range components {
+			all := slices.SortedFunc(slices.Values(append(one.began(component.Name), other.began(component.Name)...)), time.Time.Compare)
+			for i := 1; i < len(all); i++ {
+				if apart := all[i].Sub(all[i-1]); apart < interval/2 {
+					t.Errorf("%s was probed twice within %v", component.Name, apart)
+				}
+			}
+			if want := int(20 * time.Minute / interval); len(all) < want-1 || len(all) > want+1 {
+				t.Errorf("%s was probed %d times, want about %d", component.Name, len(all), want)
+			}
+		}
+		if on.refused != 0 || on.lease.Holder != "" {
+			t.Errorf("%d writes were refused, and the lease is %+v", on.refused, on.lease)
+		}
+	})
+}
+
+func TestPatrol_shutdownGivesTheLeaseToAnotherAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := newDatabase()
+		x := newExaminer(t, servers(20, 10*time.Second)...)
+		x.answer = func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+			return passed(), wait(ctx, 3*time.Second)
+		}
+		first := patrols(t, on, x, plenty())
+		pass(15 * time.Second)
+		first.stop()
+		stored := len(on.kept)
+		next := newExaminer(t, servers(20, 10*time.Second)...)
+		second := patrols(t, on, next, plenty())
+		pass(100 * time.Millisecond)
+		if !second.observer.holding || first.observer.holding {
+			t.Error("the lease was not taken at once")
+		}
+		if stored != first.observer.stored || first.observer.dropped != 0 {
+			t.Errorf("%d results are kept, %d were stored and %d dropped", stored, first.observer.stored, first.observer.dropped)
+		}
+		for name := range x.present {
+			for _, record := range on.results(name) {
+				if record.Summary.Outcome != registry.OutcomePassed {
+					t.Fatalf("a probe that was broken off was recorded as %s", record.Summary.Outcome)
+				}
+			}
+		}
+	})
+}
+
+func TestPatrol_takesOverFromAHolderThatDied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const interval = 4 * time.Second
+		components := servers(30, interval)
+		on := newDatabase()
+		x, next := newExaminer(t, components...), newExaminer(t, components...)
+		first := patrols(t, on, x, plenty())
+		pass(100 * time.Millisecond)
+		second := patrols(t, on, next, plenty())
+		pass(time.Minute + 1700*time.Millisecond)
+		if second.observer.holding || len(next.starts) > 0 {
+			t.Fatal("both patrol")
+		}
+		died := time.Now()
+		first.line.breaks(errCut)
+		pass(takeover)
+		began := next.began("")
+		if len(began) == 0 || !second.observer.holding {
+			t.Fatalf("nobody patrols %v after the holder died", takeover)
+		}
+		if late := x.began(""); late[len(late)-1].Sub(died) > 6*time.Second {
+			t.Errorf("the one that is cut off began its last probe %v after it was", late[len(late)-1].Sub(died))
+		}
+		if err := first.Health(t.Context()); err == nil {
+			t.Error("the one that is cut off says that all is well")
+		}
+		if err := second.Health(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPatrol_aLateWriteOfAnOldHolderIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		components := servers(30, 4*time.Second)
+		on := newDatabase()
+		x, next := newExaminer(t, components...), newExaminer(t, components...)
+		first := patrols(t, on, x, plenty())
+		pass(100 * time.Millisecond)
+		second := patrols(t, on, next, plenty())
+		pass(time.Minute)
+		release := first.line.hold()
+		pass(takeover)
+		if !second.observer.holding {
+			t.Fatal("nobody took over")
+		}
+		before := len(on.kept) - second.observer.stored
+		release()
+		pass(5 * time.Second)
+		if on.refused == 0 {
+			t.Error("no late write was refused")
+		}
+		if now := len(on.kept) - second.observer.stored; now != before {
+			t.Errorf("%d results of the old holder were kept after it lost the lease", now-before)
+		}
+		if first.observer.holding || first.observer.dropped == 0 {
+			t.Errorf("the old holder holds on, or hides that it dropped results: %+v", first.observer)
+		}
+		// It stands by, and is there when the other dies in its turn.
+		second.line.breaks(errCut)
+		x.forget()
+		pass(takeover)
+		if !first.observer.holding || len(x.began("")) == 0 {
+			t.Error("the old holder does not patrol again")
+		}
+	})
+}
+
+func TestPatrol_aRestartKeepsPhaseAndCounters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const interval = time.Minute
+		component := server("kept", interval)
+		component.Fall = 3
+		on := newDatabase()
+		x := newExaminer(t, component)
+		down := time.Now().Add(10*time.Minute - interval/2)
+		x.answer = func(context.Context, *registry.Component) (registry.Summary, error) {
+			if time.Now().Before(down) {
+				return passed(), nil
+			}
+			return failed(), nil
+		}
+		s := patrols(t, on, x, plenty())
+		for len(x.began("kept")) == 0 || x.began("kept")[len(x.began("kept"))-1].Before(down) {
+			pass(time.Second)
+		}
+		s.stop() // after the first failure of three
+		pass(20 * time.Second)
+		patrols(t, on, x, plenty())
+		pass(interval)
+		if got := on.reading(t, &component); got.Status != registry.Available {
+			t.Errorf("after two failures of three it is %s", got.Status)
+		}
+		pass(interval)
+		if got := on.reading(t, &component); got.Status != registry.Unavailable {
+			t.Errorf("after three failures of three it is %s", got.Status)
+		}
+		began := x.began("kept")
+		for i := 2; i < len(began) && i < 12; i++ {
+			if apart := began[i].Sub(began[i-1]); apart != interval {
+				t.Errorf("probes %d and %d are %v apart, want %v", i-1, i, apart, interval)
+			}
+		}
+	})
+}
+
+func TestPatrol_withNothingRegisteredLeavesTheLeaseToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := newDatabase()
+		x := newExaminer(t)
+		s := patrols(t, on, x, plenty())
+		pass(time.Hour)
+		if err := s.Health(t.Context()); err != nil || on.lease != (registry.Lease{}) {
+			t.Errorf("Health = %v, lease %+v", err, on.lease)
+		}
+		x.use(t, server("first", time.Minute))
+		s.Reload()
+		pass(time.Second)
+		if len(x.began("first")) != 1 {
+			t.Error("it was not probed within a second of being registered")
+		}
+		x.use(t)
+		s.Reload()
+		pass(time.Second)
+		if on.lease.Holder != "" || s.observer.holding {
+			t.Errorf("the lease is kept with nothing to patrol: %+v", on.lease)
+		}
+		if err := s.Health(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
