@@ -11,9 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// maxShownComponents bounds the lines of the summary for people.
-const maxShownComponents = 50
-
 type configCheckCommand struct {
 	File configFlag `embed:""`
 	Path string     `arg:"" optional:"" help:"The same as --config FILE." name:"file"`
@@ -33,13 +30,34 @@ type configChecked struct {
 	Total      int                `json:"total_problems"` // more than are listed when there are very many
 	Warnings   []config.Problem   `json:"warnings"`
 	Components []checkedComponent `json:"components"`
+	Slots      []checkedSlot      `json:"slots"`
+	Runs       []checkedRun       `json:"runs"`
 }
 
 type checkedComponent struct {
 	Name    string           `json:"name"`
 	Kind    registry.Kind    `json:"kind"`
-	Profile registry.Profile `json:"profile"`
-	Target  string           `json:"target"` // the address without its query, or the program
+	Profile registry.Profile `json:"profile,omitempty"` // of an MCP server
+	Target  string           `json:"target"`            // the address without its query, or the program
+}
+
+type checkedSlot struct {
+	Name         string   `json:"name"`
+	Primary      string   `json:"primary"`
+	Fallbacks    []string `json:"fallbacks"`
+	RequireTools []string `json:"require_tools"`
+	MinVersion   string   `json:"min_version,omitempty"`
+	MaxAgeMs     int64    `json:"max_age_ms,omitempty"`
+}
+
+type checkedRun struct {
+	Name  string           `json:"name"`
+	Slots []checkedRunSlot `json:"slots"`
+}
+
+type checkedRunSlot struct {
+	Slot     string `json:"slot"`
+	Required bool   `json:"required"`
 }
 
 // Run checks the file and prints what is wrong, or else what it holds.
@@ -57,14 +75,9 @@ func (c *configCheckCommand) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	checked := configChecked{File: file, Valid: invalid == nil, Problems: []config.Problem{}, Warnings: []config.Problem{}, Components: []checkedComponent{}}
-	if invalid != nil {
-		checked.Problems, checked.Total = invalid.Problems, invalid.Total
-	} else {
+	checked := checkedConfig(file, loaded, invalid)
+	if invalid == nil {
 		checked.Warnings = append(checked.Warnings, loaded.Warnings(p.resolver())...)
-		for _, each := range loaded.Components {
-			checked.Components = append(checked.Components, checkedOf(&each))
-		}
 	}
 	if p.JSON {
 		err = printJSON(p.Out, checked)
@@ -80,65 +93,34 @@ func (c *configCheckCommand) Run(p *process) error {
 	return nil
 }
 
-func checkedOf(component *registry.Component) checkedComponent {
-	checked := checkedComponent{Name: component.Name, Kind: component.Kind()}
-	if server, ok := component.Spec.(*registry.MCPServer); ok {
-		checked.Profile, checked.Target = server.Profile, shownTarget(server)
+// checkedConfig is the answer without warnings; one of loaded and invalid is nil.
+func checkedConfig(file string, loaded *config.Config, invalid *config.Invalid) configChecked {
+	checked := configChecked{
+		File: file, Valid: invalid == nil, Problems: []config.Problem{}, Warnings: []config.Problem{},
+		Components: []checkedComponent{}, Slots: []checkedSlot{}, Runs: []checkedRun{},
+	}
+	if invalid != nil {
+		checked.Problems, checked.Total = invalid.Problems, invalid.Total
+		return checked
+	}
+	for _, each := range loaded.Components {
+		shown := config.Show(&each)
+		checked.Components = append(checked.Components, checkedComponent{each.Name, each.Kind(), shown.Profile, shown.Target})
+	}
+	for _, each := range loaded.Slots {
+		checked.Slots = append(checked.Slots, checkedSlot{
+			Name: each.Name, Primary: each.Primary,
+			Fallbacks:    append([]string{}, each.Fallbacks...),
+			RequireTools: append([]string{}, each.RequireTools...),
+			MinVersion:   each.MinVersion, MaxAgeMs: each.MaxAge.Milliseconds(),
+		})
+	}
+	for _, each := range loaded.Runs {
+		run := checkedRun{Name: each.Name}
+		for _, slot := range each.Slots {
+			run.Slots = append(run.Slots, checkedRunSlot{slot.Slot, slot.Required})
+		}
+		checked.Runs = append(checked.Runs, run)
 	}
 	return checked
-}
-
-// shownTarget is where a server is, without what may be secret in it.
-func shownTarget(server *registry.MCPServer) string {
-	if len(server.Command) > 0 {
-		return server.Command[0]
-	}
-	address, _, _ := strings.Cut(server.URL, "?")
-	return address
-}
-
-func (c configChecked) text(paint painter) string {
-	var out strings.Builder
-	if !c.Valid {
-		fmt.Fprintf(&out, "%s has %s\n", paint.bold(visible(c.File)), paint.red(counted(c.Total, "problem")))
-		for _, problem := range c.Problems {
-			out.WriteString("\n" + paintedProblem(problem, paint) + "\n")
-		}
-		if more := c.Total - len(c.Problems); more > 0 {
-			fmt.Fprintf(&out, "\nand %d more\n", more)
-		}
-		return out.String()
-	}
-	fmt.Fprintf(&out, "%s is %s: %s\n", paint.bold(visible(c.File)), paint.green("valid"), counted(len(c.Components), "component"))
-	width := 0
-	for _, each := range c.Components[:min(len(c.Components), maxShownComponents)] {
-		width = max(width, len(each.Name))
-	}
-	for i, each := range c.Components {
-		if i == maxShownComponents {
-			fmt.Fprintf(&out, "  and %d more\n", len(c.Components)-i)
-			break
-		}
-		fmt.Fprintf(&out, "  %-*s  %s  %-11s  %s\n", width, each.Name, each.Kind, each.Profile, visible(each.Target))
-	}
-	if len(c.Warnings) > 0 {
-		fmt.Fprintf(&out, "\n%s\n", counted(len(c.Warnings), "warning"))
-	}
-	for _, warning := range c.Warnings {
-		out.WriteString("\n" + paintedProblem(warning, paint) + "\n")
-	}
-	return out.String()
-}
-
-func counted(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
-}
-
-// paintedProblem sets off the first line, which says what is wrong and where.
-func paintedProblem(problem config.Problem, paint painter) string {
-	headline := visible(problem.Error())
-	return paint.bold(paint.fold(headline)) + paint.fold(strings.TrimPrefix(visible(problem.String()), headline))
 }

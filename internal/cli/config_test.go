@@ -38,12 +38,19 @@ components:
     mcp_url: http://127.0.0.1:8080/mcp?key=correct-horse
     credentials: {bearer: env:ASM_TOKEN}
   files: {kind: mcp_server, command: [server, --key, correct-horse]}
+slots:
+  recon: {primary: asm, require_tools: [nmap_scan], min_version: "7.80", max_age: 1m}
+  disk: {primary: files, fallbacks: [asm]}
+runs:
+  nightly: {slots: {recon: required, disk: optional}}
+  hourly: {slots: {recon}}
 `
 
 const invalidConfiguration = `listen: 127.0.0.1:0
 components:
   asm: {kind: mcp_server, url: http://127.0.0.1:8080, intervall: 30s, credentials: {bearer: correct-horse}}
-slots: {}
+slot: {}
+slots: {recon: {primary: as}}
 `
 
 func TestConfigCheck_transcript(t *testing.T) {
