@@ -52,9 +52,11 @@ type command struct {
 // commands is the whole command line.
 func commands() []command {
 	return []command{
-		{name: "mcp", help: "Serve the task gate to one MCP client over stdio.", grammar: &mcpCommand{}},
+		{name: "mcp", help: "Serve the task gate, or the registry, to one MCP client over stdio.", grammar: &mcpCommand{}},
 		{name: "task", help: "Create tasks, claim them done, give verdicts, show and list them.", grammar: &taskCommand{}},
-		{name: "serve", help: "Serve the task gate over HTTP, on this machine.", grammar: &serveCommand{}},
+		{name: "serve", help: "Serve the task gate and the registry over HTTP, on this machine, and patrol.", grammar: &serveCommand{}},
+		{name: "preflight", help: "Ask whether a run may start: probe every slot of it now.", grammar: &preflightCommand{}},
+		{name: "component", help: "List and show registered components; accept changed tools.", grammar: &componentCommand{}},
 		{name: "probe", help: "Run the three gates of an MCP server once, now.", grammar: &probeCommand{}},
 		{name: "front", help: "Put the gates in front of an MCP server that speaks over stdio.", grammar: &frontCommand{}},
 		{name: "healthcheck", help: "Ask whether a server is alive (gate healthz), for containers.", grammar: &healthcheckCommand{}},

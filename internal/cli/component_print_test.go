@@ -19,7 +19,7 @@ func read(name string, status registry.Status, age time.Duration, reason string)
 	}
 }
 
-func listed() []registry.Reading {
+func everyStatus() []registry.Reading {
 	degraded := read("asm-eu", registry.Available, 12*time.Second, "not executable: naabu")
 	degraded.Degraded = true
 	flapping := read("files", registry.Unavailable, 4*time.Minute, "healthz: refused: connection refused by 127.0.0.1:9")
@@ -38,7 +38,7 @@ func TestComponentsText_isWorthReading(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	for _, width := range []int{0, 60, 80, 140} {
-		text := componentsText(listed(), at(), painter{width: width})
+		text := componentsText(everyStatus(), at(), painter{width: width})
 		fmt.Fprintf(&s.transcript, "# at %d columns\n\n%s\n", width, text)
 		for line := range strings.Lines(text) {
 			if width > 0 && columns(line) > width+1 { // with its end
@@ -55,8 +55,8 @@ func TestComponentsText_isWorthReading(t *testing.T) {
 
 func TestComponentsText_showsGreenOnlyWhatIsAvailable(t *testing.T) {
 	t.Parallel()
-	coloured := componentsText(listed(), at(), painter{on: true, width: 100})
-	if plain := componentsText(listed(), at(), painter{width: 100}); uncoloured(coloured) != plain {
+	coloured := componentsText(everyStatus(), at(), painter{on: true, width: 100})
+	if plain := componentsText(everyStatus(), at(), painter{width: 100}); uncoloured(coloured) != plain {
 		t.Errorf("without its colours the list reads %q, want %q", uncoloured(coloured), plain)
 	}
 	for line := range strings.Lines(coloured) {

@@ -49,8 +49,7 @@ func componentText(view *registry.ComponentView, now time.Time, paint painter) (
 		out.WriteString("\n" + shown)
 	}
 	if view.Drift != nil {
-		out.WriteString("\n" + driftText(view.Drift, paint))
-		row(&out, paint, "hint", fmt.Sprintf("Look at what has changed, then accept it with countersign component accept %s, or revert it.", view.Name))
+		out.WriteString("\n" + driftWarning(view.Name, view.Drift, paint))
 	}
 	if len(view.Hours) > 0 {
 		fmt.Fprintf(&out, "\n%s", hoursText(view.Hours, paint))
@@ -86,6 +85,15 @@ func resultText(kind registry.Kind, document []byte, paint painter) (string, err
 		return gatesTable(probed, nil, paint), nil
 	}
 	return "", nil
+}
+
+// driftWarning tells that the tools of a component are not the accepted ones.
+func driftWarning(name string, drift *registry.Drift, paint painter) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "  %s\n", paint.yellow("The tools are not the accepted ones."))
+	out.WriteString(driftText(drift, paint))
+	row(&out, paint, "hint", "Look at what has changed, then accept it with countersign component accept "+oneLine(name)+", or revert it.")
+	return out.String()
 }
 
 // driftText is the difference between two lists of tools, a line for each tool

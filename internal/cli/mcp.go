@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/mcpserver"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -15,84 +17,113 @@ import (
 )
 
 type mcpCommand struct {
-	Database databaseFlag `embed:""`
-	Agent    agentFlag    `embed:""`
+	Components registryFlags `embed:""`
+	Agent      agentFlag     `embed:""`
+	Registry   bool          `help:"Serve the registry instead of the task gate: list, read and probe components, and ask whether a run may start."`
 }
 
 // Help is what mcp --help says beyond its one line.
 func (*mcpCommand) Help() string {
 	return "An MCP client starts it and speaks with it over standard input and output; it ends with its input. " +
-		"Every agent runs one of its own, on the same database. The log goes to standard error."
+		"Every agent runs one of its own, on the same database. The log goes to standard error. " +
+		"With --registry the tools are those of an orchestrator: list_components, get_component, probe_component and preflight, about what the " +
+		"configuration file registers; it is read once, at the start."
 }
 
 // Run serves the client until its input ends or ctx is done. It ends with the
 // reason when the database cannot be opened.
 func (c *mcpCommand) Run(ctx context.Context, p *process) error {
-	caller, err := callerOf(p, c.Agent)
-	if err != nil {
-		return err
-	}
 	log, err := telemetry.NewLogger(p.Err, telemetry.Text, slog.LevelInfo)
 	if err != nil {
 		return err
 	}
+	if c.Registry {
+		return c.serveRegistry(ctx, p, log)
+	}
+	if c.Components.File.Config != "" {
+		return fault.New(fault.InvalidArgument, "the task gate reads no configuration file").
+			With(fault.Field, "--config").WithHint("Leave out --config, or add --registry.")
+	}
+	caller, err := callerOf(p, c.Agent)
+	if err != nil {
+		return err
+	}
 	outliveReaders()
-	gate := &openingGate{opened: make(chan struct{})}
+	gate := &openingGate{opened: newOpening[*task.Gate]()}
 	server := mcpserver.New(gate, mcpserver.Options{Version: version, Caller: caller, Log: log})
+	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
+		database, err := gate.open(ctx, p, c.Components.Database.DB)
+		if err != nil {
+			return nil, err
+		}
+		log.InfoContext(ctx, "serving MCP over stdio",
+			slog.String("database", database.Location()), slog.String("agent", string(caller.Lock)))
+		return database, nil
+	})
+}
+
+// serveWhileOpening serves a client over stdio while what the server needs is
+// opened, which is closed again at the end.
+func serveWhileOpening(ctx context.Context, p *process, server *mcpserver.Server, open func(context.Context) (io.Closer, error)) error {
+	var opened io.Closer
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.ServeStdio(serving, p.In, p.Out) })
-	group.Go(func() error {
-		if err := gate.open(serving, p, c.Database.DB); err != nil {
-			return err
-		}
-		log.InfoContext(serving, "serving MCP over stdio",
-			slog.String("database", gate.database.Location()), slog.String("agent", string(caller.Lock)))
-		return nil
+	group.Go(func() (err error) {
+		opened, err = open(serving)
+		return err
 	})
-	return errors.Join(group.Wait(), gate.close())
+	err := group.Wait()
+	if opened != nil {
+		err = errors.Join(err, opened.Close())
+	}
+	return err
 }
 
-// openingGate is the task gate on a database that may still be opening: a
-// client's handshake does not wait for the turn of this process to write, its
-// calls do.
-type openingGate struct {
-	opened   chan struct{} // closed when the others are set
-	database *store.Database
-	gate     *task.Gate
-	failed   error
+// opening is something that may still be opening: a client's handshake does not
+// wait for the turn of this process to write to the database, its calls do.
+type opening[T any] struct {
+	done   chan struct{} // closed when the others are set
+	opened T
+	failed error
 }
+
+func newOpening[T any]() *opening[T] { return &opening[T]{done: make(chan struct{})} }
+
+// finish lets those who wait have what was opened, or why it could not be. It is
+// called once.
+func (o *opening[T]) finish(opened T, failed error) {
+	o.opened, o.failed = opened, failed
+	close(o.done)
+}
+
+// await returns what was opened when it is. Fault: Unavailable when ctx ends first.
+func (o *opening[T]) await(ctx context.Context) (T, error) {
+	select {
+	case <-o.done:
+		return o.opened, o.failed
+	case <-ctx.Done():
+		var none T
+		return none, task.Unavailable(ctx.Err())
+	}
+}
+
+// openingGate is the task gate on a database that may still be opening.
+type openingGate struct{ opened *opening[*task.Gate] }
 
 // open opens the database and lets the calls through, or fail.
-func (g *openingGate) open(ctx context.Context, p *process, location string) error {
-	defer close(g.opened)
-	if g.database, g.failed = openDatabase(ctx, p, location); g.failed != nil {
-		return g.failed
+func (g *openingGate) open(ctx context.Context, p *process, location string) (*store.Database, error) {
+	database, err := openDatabase(ctx, p, location)
+	if err != nil {
+		g.opened.finish(nil, err)
+		return nil, err
 	}
-	g.gate = task.NewGate(g.database, time.Now)
-	return nil
-}
-
-// close closes the database, if it was opened.
-func (g *openingGate) close() error {
-	if g.database == nil {
-		return nil
-	}
-	return g.database.Close()
-}
-
-// await returns the gate when the database is open.
-func (g *openingGate) await(ctx context.Context) (*task.Gate, error) {
-	select {
-	case <-g.opened:
-		return g.gate, g.failed
-	case <-ctx.Done():
-		return nil, task.Unavailable(ctx.Err())
-	}
+	g.opened.finish(task.NewGate(database, time.Now), nil)
+	return database, nil
 }
 
 // Create is that of the gate.
 func (g *openingGate) Create(ctx context.Context, caller task.Caller, request task.CreateRequest) (task.Created, error) {
-	gate, err := g.await(ctx)
+	gate, err := g.opened.await(ctx)
 	if err != nil {
 		return task.Created{}, err
 	}
@@ -101,7 +132,7 @@ func (g *openingGate) Create(ctx context.Context, caller task.Caller, request ta
 
 // Claim is that of the gate.
 func (g *openingGate) Claim(ctx context.Context, caller task.Caller, request task.ClaimRequest) (task.ClaimRecorded, error) {
-	gate, err := g.await(ctx)
+	gate, err := g.opened.await(ctx)
 	if err != nil {
 		return task.ClaimRecorded{}, err
 	}
@@ -110,7 +141,7 @@ func (g *openingGate) Claim(ctx context.Context, caller task.Caller, request tas
 
 // Verify is that of the gate.
 func (g *openingGate) Verify(ctx context.Context, caller task.Caller, request task.VerifyRequest) (task.Decided, error) {
-	gate, err := g.await(ctx)
+	gate, err := g.opened.await(ctx)
 	if err != nil {
 		return task.Decided{}, err
 	}
@@ -119,7 +150,7 @@ func (g *openingGate) Verify(ctx context.Context, caller task.Caller, request ta
 
 // Task is that of the gate.
 func (g *openingGate) Task(ctx context.Context, id string) (task.Task, error) {
-	gate, err := g.await(ctx)
+	gate, err := g.opened.await(ctx)
 	if err != nil {
 		return task.Task{}, err
 	}
@@ -128,7 +159,7 @@ func (g *openingGate) Task(ctx context.Context, id string) (task.Task, error) {
 
 // List is that of the gate.
 func (g *openingGate) List(ctx context.Context, query task.Query) (task.Page, error) {
-	gate, err := g.await(ctx)
+	gate, err := g.opened.await(ctx)
 	if err != nil {
 		return task.Page{}, err
 	}

@@ -81,7 +81,7 @@ func TestMCP_refusesToStartWithTheReason(t *testing.T) {
 }
 
 func TestOpeningGate_makesCallsWaitForTheDatabase(t *testing.T) {
-	gate := &openingGate{opened: make(chan struct{})}
+	gate := &openingGate{opened: newOpening[*task.Gate]()}
 	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error)
 	go func() {
@@ -99,14 +99,11 @@ func TestOpeningGate_makesCallsWaitForTheDatabase(t *testing.T) {
 	}
 
 	s := newShell(t)
-	failed := gate.open(t.Context(), &process{Surroundings: Surroundings{Getenv: func(name string) string { return s.env[name] }}}, t.TempDir())
+	_, failed := gate.open(t.Context(), &process{Surroundings: Surroundings{Getenv: func(name string) string { return s.env[name] }}}, t.TempDir())
 	if failed == nil {
 		t.Fatal("a directory was opened as a database")
 	}
 	if _, err := gate.Create(t.Context(), task.Caller{}, task.CreateRequest{}); !errors.Is(err, failed) {
 		t.Errorf("a call after the failure: %v, want %v", err, failed)
-	}
-	if err := gate.close(); err != nil {
-		t.Errorf("closing what was not opened: %v", err)
 	}
 }

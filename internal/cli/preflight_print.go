@@ -102,17 +102,28 @@ func slotTexts(slot *registry.SlotResult, paint painter) []paintedText {
 // filledTexts is the component that fills a slot, and what is to be said of that.
 func filledTexts(slot *registry.SlotResult, by *registry.Attempt, name string, paint painter) []paintedText {
 	var remarks []string
+	if slot.Fallback {
+		remarks = append(remarks, "fallback")
+	}
 	if by.Reused {
 		remarks = append(remarks, "a stored result")
 	}
-	if by.Degraded {
-		remarks = append(remarks, strings.TrimSuffix("degraded: "+oneLine(by.Reason), ": "))
+	if remark := attemptRemark(by); remark != "" {
+		remarks = append(remarks, remark)
 	}
-	if !slot.Fallback {
-		return []paintedText{{strings.TrimRight(name+strings.Join(remarks, "; "), " "), nil}}
+	text := paintedText{strings.TrimRight(name+strings.Join(remarks, "; "), " "), nil}
+	if slot.Fallback || by.Reason != "" {
+		text.paint = paint.yellow
 	}
-	remarks = append([]string{"fallback"}, remarks...)
-	return []paintedText{{name + strings.Join(remarks, "; "), paint.yellow}}
+	return []paintedText{text}
+}
+
+// attemptRemark is what is to be said of an attempt that passed; mostly nothing.
+func attemptRemark(attempt *registry.Attempt) string {
+	if attempt.Degraded {
+		return strings.TrimSuffix("degraded: "+oneLine(attempt.Reason), ": ")
+	}
+	return oneLine(attempt.Reason)
 }
 
 // attemptReason says why a component does not fill its slot.
@@ -158,28 +169,44 @@ func startSentence(made *registry.Preflight) string {
 	return sentence
 }
 
-// startWarnings tells of every slot that is not filled as it is meant to be in a
-// run that may start.
+// startWarnings tells what a run that may start has to put up with.
 func startWarnings(made *registry.Preflight) []string {
 	var warnings []string
 	for i := range made.Slots {
-		slot := &made.Slots[i]
-		var reasons []string
-		for j := range slot.Attempts {
-			if attempt := &slot.Attempts[j]; !attempt.Passed {
-				reasons = append(reasons, oneLine(attempt.Component)+": "+attemptReason(attempt))
-			}
-		}
-		because := strings.Join(reasons, "; ")
-		switch {
-		case !made.Allowed:
-		case slot.OK && slot.Fallback:
-			warnings = append(warnings, fmt.Sprintf("slot %s is filled by its fallback %s; %s", oneLine(slot.Slot), oneLine(slot.Component), because))
-		case !slot.OK:
-			warnings = append(warnings, fmt.Sprintf("optional slot %s is empty; %s", oneLine(slot.Slot), because))
+		if warning := slotWarning(&made.Slots[i]); warning != "" && made.Allowed {
+			warnings = append(warnings, "slot "+oneLine(made.Slots[i].Slot)+" "+warning)
 		}
 	}
 	return warnings
+}
+
+// slotWarning tells of a slot that is not filled as it is meant to be; empty when
+// it is.
+func slotWarning(slot *registry.SlotResult) string {
+	var failed []string
+	remark := ""
+	for i := range slot.Attempts {
+		attempt := &slot.Attempts[i]
+		if slot.OK && attempt.Component == slot.Component {
+			remark = attemptRemark(attempt)
+			break
+		}
+		failed = append(failed, oneLine(attempt.Component)+": "+attemptReason(attempt))
+	}
+	because := strings.Join(failed, "; ")
+	switch {
+	case !slot.OK:
+		return "is optional and empty; " + because
+	case slot.Fallback:
+		filled := "is filled by its fallback " + oneLine(slot.Component)
+		if remark != "" {
+			filled += " (" + remark + ")"
+		}
+		return filled + "; " + because
+	case remark != "":
+		return "is filled by " + oneLine(slot.Component) + ": " + remark
+	}
+	return ""
 }
 
 // ticketText shows what became of a ticket: a line for each slot, then whether it

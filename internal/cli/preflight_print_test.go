@@ -37,6 +37,8 @@ func TestPreflightText_isWorthReading(t *testing.T) {
 	degraded, stored := attempted("asm"), attempted("asm")
 	degraded.Degraded, degraded.Reason = true, "not executable: naabu"
 	stored.Reused = true
+	drifted := attempted("asm-eu")
+	drifted.Reason = "its tools are not the accepted ones: added nuclei_scan"
 	s := newShell(t)
 	for _, scene := range []struct {
 		title string
@@ -47,6 +49,7 @@ func TestPreflightText_isWorthReading(t *testing.T) {
 		{"without an optional slot", flown(filled("recon", true, attempted("asm")), filled("author", false, attempted("writer", registry.Timeout)))},
 		{"both", flown(filled("recon", true, attempted("asm", registry.NotOK), attempted("asm-eu")), filled("a-slot-with-a-name", false, attempted("writer", registry.Timeout)))},
 		{"degraded, and by a stored result", flown(filled("recon", true, degraded), filled("scan", true, stored))},
+		{"other tools than the accepted ones", flown(filled("recon", true, drifted), filled("scan", true, attempted("asm", registry.NotOK), drifted))},
 		{"refused", flown(filled("recon", true, attempted("asm", registry.NotOK), attempted("asm-eu", registry.Refused)), filled("author", true, attempted("writer")))},
 		{"refused for two slots, and one in vain", flown(filled("recon", true, silent), filled("scan", true, hostile), filled("author", false, attempted("writer", registry.Timeout)))},
 		{"no slot", flown()},

@@ -28,7 +28,7 @@ const (
 )
 
 type probeCommand struct {
-	File         configFlag     `embed:""`
+	Registry     registryFlags  `embed:""`
 	Target       []string       `arg:"" optional:"" help:"Address of a server, or the name of a component of the configuration file; after --, a command that starts a server." name:"target"`
 	MCPConfig    string         `help:"Probe every server of the file in which an MCP client keeps them, such as .mcp.json." name:"mcp-config" placeholder:"FILE"`
 	Profile      string         `help:"What the gates of an address are: three-gates (its pages /healthz and /test; the default) or protocol (it is an MCP endpoint and nothing else; --call is the gate test)." placeholder:"PROFILE"`
@@ -47,7 +47,8 @@ type probeCommand struct {
 // Help is what probe --help says beyond its one line.
 func (*probeCommand) Help() string {
 	return "`probe URL` asks the pages of a server and speaks MCP with it. `probe -- COMMAND ARG...` starts a server and ends it again. " +
-		"`probe NAME` probes a component of the configuration file. `probe --mcp-config FILE` probes every server that a client is " +
+		"`probe NAME` probes a component of the configuration file as the patrol does, and records the result; with --explain, --timeout or what says " +
+		"more about the server it is another probe, and nothing is recorded. `probe --mcp-config FILE` probes every server that a client is " +
 		"configured with, all at once; 0 only when all pass. The rules of `network` in the configuration file hold for NAME, " +
 		"and for the others when --config is given."
 }
@@ -57,6 +58,9 @@ func (c *probeCommand) Run(ctx context.Context, p *process) error {
 	only, err := gatesNamed(c.Only)
 	if err != nil {
 		return err
+	}
+	if name := c.name(p); name != "" && c.changed() == "" {
+		return c.examine(ctx, p, name, only)
 	}
 	servers, settings, err := c.targets(p)
 	if err != nil {
@@ -153,7 +157,7 @@ func (c *probeCommand) print(p *process, results []registry.ProbeResult, only []
 	case c.MCPConfig != "":
 		_, err = io.WriteString(p.Out, probesTable(c.MCPConfig, results, only, paint)+c.explained(results, paint))
 	default:
-		_, err = io.WriteString(p.Out, probeTable(&results[0], only, paint)+c.explained(results, paint))
+		_, err = io.WriteString(p.Out, probeTable(&results[0], only, paint)+c.unrecorded(p, paint)+c.explained(results, paint))
 	}
 	return err
 }

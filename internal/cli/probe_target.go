@@ -46,10 +46,9 @@ func (c *probeCommand) targets(p *process) ([]examined, probe.Settings, error) {
 	}
 	settings.Resolve = p.resolver().Resolve
 	loaded := &config.Config{}
-	isName := c.MCPConfig == "" && p.afterDashes == nil && len(c.Target) == 1 && registry.IsName(c.Target[0])
-	if isName || c.File.Config != "" {
+	if c.name(p) != "" || c.Registry.File.Config != "" {
 		var err error
-		if loaded, err = c.File.load(p); err != nil {
+		if loaded, err = c.Registry.File.load(p); err != nil {
 			return nil, settings, err
 		}
 	}
@@ -114,12 +113,7 @@ func namedServer(loaded *config.Config, name string) (probe.MCPServer, error) {
 	if ok {
 		return probe.FromComponent(&component)
 	}
-	if loaded.File == "" {
-		return probe.MCPServer{}, fault.New(fault.NotFound, "there is no configuration file that could name %s", name).
-			WithHint("Name the file with --config; an address is written in full, such as http://%s, and a command behind --.", name)
-	}
-	return probe.MCPServer{}, fault.New(fault.NotFound, "%s names no component %s", loaded.File, name).
-		WithHint("countersign config check lists the components; a command stands behind --.")
+	return probe.MCPServer{}, unnamed(loaded, name)
 }
 
 // ofClient reads --mcp-config.

@@ -71,6 +71,9 @@ func forShell(err error, asJSON bool) error {
 		{"verify", "countersign task verify"},
 		{"get_task", "countersign task show"},
 		{"list_tasks", "countersign task list"},
+		{"list_components", "countersign component list"},
+		{"get_component", "countersign component show"},
+		{"probe_component", "countersign probe"},
 	} {
 		pairs = append(pairs,
 			"Call "+each.tool, "Run "+each.command,

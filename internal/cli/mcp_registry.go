@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/mcpserver"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// serveRegistry serves the registry's tools to one client.
+func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, log *slog.Logger) error {
+	if c.Agent.AgentID != nil {
+		return fault.New(fault.InvalidArgument, "the registry knows no agents").
+			With(fault.Field, "--agent-id").WithHint("Leave out --agent-id, or --registry.")
+	}
+	outliveReaders()
+	served := openingRegistry{newOpening[*examining]()}
+	server := mcpserver.NewRegistry(served, mcpserver.Options{Version: version, Log: log})
+	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
+		examined, database, err := c.Components.open(ctx, p, openDatabase)
+		served.opened.finish(examined, err)
+		if err != nil {
+			return nil, err
+		}
+		log.InfoContext(ctx, "serving the registry over MCP on stdio", slog.String("config", examined.loaded.File),
+			slog.String("database", database.Location()), slog.Int("components", len(examined.loaded.Components)))
+		return database, nil
+	})
+}
+
+// openingRegistry is the registry on a database that may still be opening.
+type openingRegistry struct{ opened *opening[*examining] }
+
+// Components is that of the examiner.
+func (r openingRegistry) Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
+	examined, err := r.opened.await(ctx)
+	if err != nil {
+		return registry.ComponentPage{}, err
+	}
+	return examined.Components(ctx, query)
+}
+
+// Component is that of the examiner.
+func (r openingRegistry) Component(ctx context.Context, name string) (registry.ComponentView, error) {
+	examined, err := r.opened.await(ctx)
+	if err != nil {
+		return registry.ComponentView{}, err
+	}
+	return examined.Component(ctx, name)
+}
+
+// Probe is that of the examiner.
+func (r openingRegistry) Probe(ctx context.Context, name string) (registry.Examination, error) {
+	examined, err := r.opened.await(ctx)
+	if err != nil {
+		return registry.Examination{}, err
+	}
+	return examined.Probe(ctx, name)
+}
+
+// Preflight is that of the examiner.
+func (r openingRegistry) Preflight(ctx context.Context, run string) (registry.Preflight, error) {
+	examined, err := r.opened.await(ctx)
+	if err != nil {
+		return registry.Preflight{}, err
+	}
+	return examined.Preflight(ctx, run)
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/countersign-dev/countersign/internal/config"
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// name is the component that is to be probed; empty when it is something else.
+func (c *probeCommand) name(p *process) string {
+	if c.MCPConfig == "" && p.afterDashes == nil && len(c.Target) == 1 && registry.IsName(c.Target[0]) {
+		return c.Target[0]
+	}
+	return ""
+}
+
+// changed names a flag that makes the probe of a component another one than the
+// registered one, so that its result says nothing about that; empty when none
+// does. A transcript is never recorded.
+func (c *probeCommand) changed() string {
+	for _, each := range []struct {
+		flag  string
+		given bool
+	}{
+		{"--profile", c.Profile != ""},
+		{"--mcp-url", c.MCPURL != ""},
+		{"--call", c.Call != ""},
+		{"--arguments", c.Arguments != ""},
+		{"--expect", c.Expect != ""},
+		{"--force", c.Force},
+		{"--require-tools", len(c.RequireTools) > 0},
+		{"--expect-server", c.ExpectServer != ""},
+		{"--timeout", c.Timeout != nil},
+		{"--explain", c.Explain},
+	} {
+		if each.given {
+			return each.flag
+		}
+	}
+	return ""
+}
+
+// unrecorded says that the probe of a component was not the registered one.
+func (c *probeCommand) unrecorded(p *process, paint painter) string {
+	if c.name(p) == "" {
+		return ""
+	}
+	return paint.dim(paint.fold("\n  Not recorded, because of "+c.changed()+".")) + "\n"
+}
+
+// examine probes a component as it is registered, and records the result.
+func (c *probeCommand) examine(ctx context.Context, p *process, name string, only []registry.Gate) error {
+	loaded, err := c.Registry.File.load(p)
+	if err != nil {
+		return err
+	}
+	if _, known := loaded.Component(name); !known {
+		return unnamed(loaded, name)
+	}
+	return c.Registry.with(ctx, p, openDatabase, func(examined *examining) error {
+		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+		stop := showProgress(ctx, p.Err, "probing "+name)
+		found, err := examined.Probe(ctx, name)
+		stop()
+		if err != nil {
+			return err
+		}
+		result, err := registry.DecodeResult(found.Kind, found.Result)
+		if err != nil {
+			return fmt.Errorf("read the result of %s: %w", name, err)
+		}
+		return printExamination(p, &found, result, only)
+	})
+}
+
+// printExamination prints the result of a component, as that of any other target.
+func printExamination(p *process, found *registry.Examination, result registry.Result, only []registry.Gate) error {
+	probed, hasGates := result.(*registry.ProbeResult)
+	var err error
+	switch {
+	case p.JSON:
+		err = printJSON(p.Out, found.Result)
+	case hasGates:
+		paint := painterFor(p.Out, p.Getenv)
+		text := probeTable(probed, only, paint)
+		if found.Drift != nil {
+			text += "\n" + driftWarning(found.Name, found.Drift, paint)
+		}
+		_, err = io.WriteString(p.Out, text)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("print the probe result: %w", err)
+	case hasGates && holds(probed, only), !hasGates && result.Passed():
+		return nil
+	}
+	return errNo
+}
+
+// unnamed is the fault of a name that the configuration does not have.
+func unnamed(loaded *config.Config, name string) error {
+	if loaded.File == "" {
+		return fault.New(fault.NotFound, "there is no configuration file that could name %s", name).
+			WithHint("Name the file with --config; an address is written in full, such as http://%s, and a command behind --.", name)
+	}
+	return fault.New(fault.NotFound, "%s names no component %s", loaded.File, name).
+		WithHint("countersign config check lists the components; a command stands behind --.")
+}
