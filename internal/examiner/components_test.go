@@ -1,0 +1,93 @@
+package examiner_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+func TestComponents_pagesAndFilters(t *testing.T) {
+	t.Parallel()
+	n := startNightly(t, registry.Slot{}, plain)
+	n.fallback.dead.Store(true)
+	n.preflight(t, "nightly")
+	n.store.asked = nil
+	list := func(query registry.ComponentQuery) (names []string, next string) {
+		t.Helper()
+		page, err := n.Components(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, each := range page.Components {
+			names = append(names, each.Name+" "+string(each.Status))
+		}
+		return names, page.NextCursor
+	}
+	for _, row := range []struct {
+		query registry.ComponentQuery
+		want  []string
+		next  string
+		read  int // components of which the store was asked
+	}{
+		{registry.ComponentQuery{}, []string{"asm available", "asm-eu unavailable", "writer probing"}, "", 3},
+		{registry.ComponentQuery{Limit: 1}, []string{"asm available"}, "asm", 2},
+		{registry.ComponentQuery{Limit: 2, Cursor: "asm"}, []string{"asm-eu unavailable", "writer probing"}, "", 2},
+		{registry.ComponentQuery{Cursor: "b"}, []string{"writer probing"}, "", 1},
+		{registry.ComponentQuery{Cursor: "writer"}, nil, "", 0},
+		{registry.ComponentQuery{Status: registry.Probing, Limit: 1}, []string{"writer probing"}, "", 3},
+		{registry.ComponentQuery{Status: registry.Unknown}, nil, "", 3},
+		{registry.ComponentQuery{Kind: registry.KindMCPServer, Limit: 2}, []string{"asm available", "asm-eu unavailable"}, "asm-eu", 3},
+	} {
+		n.store.asked = nil
+		names, next := list(row.query)
+		read := 0
+		for _, asked := range n.store.asked {
+			read += len(asked)
+		}
+		if diff := cmp.Diff(row.want, names); diff != "" || next != row.next || read != row.read || len(n.store.asked) > 1 {
+			t.Errorf("%+v: the next is after %q, %d were read (-want +got):\n%s", row.query, next, read, diff)
+		}
+	}
+	for _, query := range []registry.ComponentQuery{
+		{Limit: -1}, {Limit: registry.MaxPage + 1}, {Kind: "teapot"}, {Status: "green"}, {Cursor: "No Name"},
+	} {
+		_, err := n.Components(t.Context(), query)
+		wantFault(t, err, fault.InvalidArgument)
+	}
+	n.store.breakDown(errBroken)
+	_, err := n.Components(t.Context(), registry.ComponentQuery{})
+	wantFault(t, err, fault.Unavailable)
+}
+
+func TestComponent_tellsAllThatIsKnown(t *testing.T) {
+	t.Parallel()
+	n := startNightly(t, registry.Slot{}, plain)
+	view, err := n.Component(t.Context(), "asm")
+	if err != nil || view.Status != registry.Probing || view.Result != nil || view.ResultID != nil {
+		t.Errorf("before a probe: %+v, %v", view, err)
+	}
+	n.preflight(t, "nightly")
+	n.primary.dead.Store(true)
+	n.preflight(t, "nightly")
+	view, err = n.Component(t.Context(), "asm")
+	if err != nil || view.Status != registry.Unavailable || len(view.Changes) != 2 || view.Changes[0].To != registry.Unavailable ||
+		view.AcceptedDigest == "" || view.AcceptedAt == "" || view.Drift != nil {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	if diff := cmp.Diff([]string{"recon"}, view.Slots); diff != "" {
+		t.Errorf("slots (-want +got):\n%s", diff)
+	}
+	var result registry.ProbeResult
+	if err := json.Unmarshal(view.Result, &result); err != nil || result.Healthz.Cause != registry.HTTPStatus {
+		t.Errorf("got %s, %v", view.Result, err)
+	}
+	_, err = n.Component(t.Context(), "asmm")
+	wantFault(t, err, fault.NotFound)
+	n.store.breakDown(errBroken)
+	_, err = n.Component(t.Context(), "asm")
+	wantFault(t, err, fault.Unavailable)
+}
