@@ -9,16 +9,10 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
-	"time"
 
-	"github.com/countersign-dev/countersign/gates"
+	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/fault"
-	"github.com/countersign-dev/countersign/internal/httpapi"
-	"github.com/countersign-dev/countersign/internal/mcpserver"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/task"
 	"github.com/countersign-dev/countersign/internal/telemetry"
-	"github.com/countersign-dev/countersign/internal/web"
 )
 
 // defaultListen is where serve listens, and so where healthcheck asks.
@@ -36,7 +30,9 @@ type serveCommand struct {
 
 // Help is what serve --help says beyond its one line.
 func (*serveCommand) Help() string {
-	return "Serves the task gate at /mcp, the gates of Countersign itself at /healthz and /test, and a page at /. " +
+	return "Serves the task gate at /mcp, the registry at /mcp/registry, metrics at /metrics, the gates of Countersign itself at /healthz and /test, " +
+		"and a page at /. What the configuration file registers is probed on schedule; of several servers on one database one patrols. " +
+		"The file is read again when it changes, and on SIGHUP; one that is not valid is rejected, and the one before goes on. " +
 		"It listens on this machine only, since nobody is authenticated yet. SIGTERM or Ctrl-C ends it: " +
 		"calls in flight are finished first; a second signal ends it at once."
 }
@@ -48,7 +44,11 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	outliveReaders()
-	listen, err := c.configure(p)
+	loaded, err := c.File.load(p)
+	if err != nil {
+		return err
+	}
+	listen, err := c.configure(p, loaded)
 	if err != nil {
 		return err
 	}
@@ -63,16 +63,18 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
-	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "")
-	server, err := joined(begun, database, log)
+	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "").registering(loaded)
+	server, err := join(ctx, p, begun, loaded, database, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	defer server.close()
 	if err := begun.print(p); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	log.InfoContext(ctx, "serving", slog.String("url", begun.URL), slog.String("database", begun.Database))
-	if err := server.Run(ctx, listener); err != nil {
+	log.InfoContext(ctx, "serving", slog.String("url", begun.URL), slog.String("database", begun.Database),
+		slog.String("config", begun.Config), slog.Int("components", begun.Components))
+	if err := server.run(ctx, listener); err != nil {
 		return err
 	}
 	log.InfoContext(context.WithoutCancel(ctx), "ended")
@@ -81,11 +83,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 
 // configure takes from the configuration file what the flags leave open, and
 // returns where to listen.
-func (c *serveCommand) configure(p *process) (listen string, err error) {
-	loaded, err := c.File.load(p)
-	if err != nil {
-		return "", err
-	}
+func (c *serveCommand) configure(p *process, loaded *config.Config) (listen string, err error) {
 	listen = cmp.Or(loaded.Listen, defaultListen)
 	if c.Listen != nil {
 		listen = *c.Listen // also when it is empty, which is refused
@@ -106,28 +104,6 @@ func newLogger(chosen string, out io.Writer) (*slog.Logger, error) {
 		}
 	}
 	return telemetry.NewLogger(out, format, slog.LevelInfo)
-}
-
-// joined makes the server of its parts.
-func joined(begun serving, database *store.Database, log *slog.Logger) (*httpapi.Server, error) {
-	pages, err := web.Handler(web.Server{
-		Version:   begun.Version,
-		URL:       begun.URL,
-		OverHTTP:  begun.Clients.HTTP.String(),
-		OverStdio: begun.Clients.Stdio.String(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	protocol := mcpserver.New(task.NewGate(database, time.Now), mcpserver.Options{Version: begun.Version, Log: log})
-	return httpapi.New(httpapi.Options{
-		Service:      "countersign",
-		Version:      begun.Version,
-		MCP:          protocol.Handler(),
-		Pages:        pages,
-		Dependencies: []gates.Dependency{gates.Required("database", databaseProof(database, log))},
-		Log:          log,
-	}), nil
 }
 
 // listenOnLoopback listens on an address of this machine only: whoever can

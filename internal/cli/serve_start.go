@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/httpapi"
 )
 
@@ -19,8 +20,13 @@ type serving struct {
 	MCP      string  `json:"mcp_url"`
 	Healthz  string  `json:"healthz_url"`
 	Test     string  `json:"test_url"`
+	Registry string  `json:"registry_mcp_url"`
+	Metrics  string  `json:"metrics_url"`
 	Database string  `json:"database"` // without password and options
 	Clients  clients `json:"clients"`
+
+	Config     string `json:"config,omitempty"` // the configuration file
+	Components int    `json:"components"`       // that it registers
 }
 
 // clients holds configurations of MCP clients, ready to paste.
@@ -54,6 +60,8 @@ func newServing(address net.Addr, database string, chosen bool) serving {
 		MCP:      url + httpapi.PathMCP,
 		Healthz:  url + httpapi.PathHealthz,
 		Test:     url + httpapi.PathTest,
+		Registry: url + httpapi.PathRegistry,
+		Metrics:  url + httpapi.PathMetrics,
 		Database: database,
 	}
 	stdio := clientServer{Command: "countersign", Args: []string{"mcp", "--agent-id", "devops"}}
@@ -63,6 +71,12 @@ func newServing(address net.Addr, database string, chosen bool) serving {
 	begun.Clients.HTTP.Servers.Countersign = clientServer{Type: "http", URL: begun.MCP}
 	begun.Clients.Stdio.Servers.Countersign = stdio
 	return begun
+}
+
+// registering adds what a configuration file registers.
+func (s serving) registering(loaded *config.Config) serving {
+	s.Config, s.Components = loaded.File, len(loaded.Components)
+	return s
 }
 
 // String is the configuration as JSON for people to paste.
@@ -106,12 +120,17 @@ func (s serving) text(paint painter) string {
 	fmt.Fprintf(&out, "%s %s is serving on this machine.\n\n", paint.bold("Countersign"), s.Version)
 	fmt.Fprintf(&out, "  page      %s/\n", s.URL)
 	fmt.Fprintf(&out, "  MCP       %s\n", s.MCP)
-	note := func(text string) string {
-		column := len("  healthz   ") + len(s.Healthz) + 2
+	note := func(address, text string) string {
+		column := len("  healthz   ") + len(address) + 2
 		return paint.dim(paint.foldFrom(text, column, column))
 	}
-	fmt.Fprintf(&out, "  healthz   %s  %s\n", s.Healthz, note("is the process alive?"))
-	fmt.Fprintf(&out, "  test      %s     %s\n", s.Test, note("does it work? writes to the database and reads it back"))
+	fmt.Fprintf(&out, "  healthz   %s  %s\n", s.Healthz, note(s.Healthz, "is the process alive?"))
+	fmt.Fprintf(&out, "  test      %s     %s\n", s.Test, note(s.Healthz, "does it work? writes to the database and reads it back"))
+	if s.Config != "" {
+		fmt.Fprintf(&out, "  registry  %s  %s\n", s.Registry, note(s.Registry, "MCP: may a run start?"))
+		fmt.Fprintf(&out, "  patrol    %s\n", paint.foldFrom(counted(s.Components, "component")+" of "+visible(s.Config), len("  patrol    "), len("  patrol    ")))
+	}
+	fmt.Fprintf(&out, "  metrics   %s\n", s.Metrics)
 	fmt.Fprintf(&out, "  database  %s\n", paint.foldFrom(visible(s.Database), len("  database  "), len("  database  ")))
 	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Client configuration, over HTTP:"), s.Clients.HTTP)
 	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold(paint.fold("Or let the client start the installed binary, locked to one agent (give each its own id):")), visible(s.Clients.Stdio.String()))

@@ -21,6 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/config"
+	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/store"
 )
 
@@ -297,6 +299,8 @@ func TestServing_isTheGoldenText(t *testing.T) {
 	s := newShell(t)
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8484}
 	s.transcript.WriteString(newServing(address, "/home/ada/.local/share/countersign/countersign.db", false).text(painter{}))
+	full := newServing(address, "/srv/gate.db", true).registering(&config.Config{File: "/srv/countersign.yaml", Components: make([]registry.Component, 3)})
+	s.transcript.WriteString("--- with a configuration\n\n" + full.text(painter{}))
 	s.transcript.WriteString("--- with --db\n\n" + newServing(address, "postgres://db.internal/gate", true).text(painter{}))
 	line, err := json.Marshal(newServing(address, "/srv/\x1bgate.db", true))
 	if err != nil {

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// await asks until the answer holds, for as long as a test has patience.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(servePatience); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// status is what component list says of a component; empty when it is not listed.
+func (f *fleet) status(t *testing.T, name string) registry.Status {
+	t.Helper()
+	code, out, complaint := f.run("--json", "component", "list")
+	var list registry.ComponentPage
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != exitYes {
+		t.Fatalf("component list: exit %d, %v: %s%s", code, err, out, complaint)
+	}
+	for _, each := range list.Components {
+		if each.Name == name {
+			return each.Status
+		}
+	}
+	return ""
+}
+
+// rewrite replaces the configuration at once, so that no half of it is read.
+func rewrite(t *testing.T, content string) {
+	t.Helper()
+	if err := replaceFile("countersign.yaml", []byte(content)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestServe_patrolsWhatIsRegistered(t *testing.T) {
+	f := newFleet(t)
+	f.third.broken.Store(true)
+	server := f.serve(t)
+	if server.Components != 3 || !strings.HasSuffix(server.Config, "countersign.yaml") {
+		t.Errorf("it begins with %d components of %q", server.Components, server.Config)
+	}
+	await(t, "all were probed", func() bool {
+		return f.status(t, "asm") == registry.Available && f.status(t, "asm-eu") == registry.Available && f.status(t, "writer") == registry.Unavailable
+	})
+	if status, body := ask(t, http.MethodGet, server.Test, "", nil); status != http.StatusOK || !strings.Contains(body, `"patrol"`) {
+		t.Errorf("/test = %d %s", status, body)
+	}
+	if code := server.end(t); code != exitYes {
+		t.Errorf("serve ended with %d, want 0; log:\n%s", code, server.log)
+	}
+}
+
+func TestServe_putsTheRegistryAtItsOwnEndpoint(t *testing.T) {
+	f := newFleet(t)
+	server := f.serve(t)
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"preflight","arguments":{"run":"nightly"}}}`
+	status, body := ask(t, http.MethodPost, server.Registry, call, nil)
+	if status != http.StatusOK || !strings.Contains(body, `"allowed":true`) || !strings.Contains(body, `"signature":"`) {
+		t.Errorf("preflight = %d %s", status, body)
+	}
+	if status, body := ask(t, http.MethodPost, server.MCP, createCall, nil); status != http.StatusOK || !strings.Contains(body, `"status":"pending"`) {
+		t.Errorf("create_task = %d %s", status, body)
+	}
+}
+
+func TestServe_takesAChangedFileOverAndRejectsABrokenOne(t *testing.T) {
+	f := newFleet(t)
+	server := f.serve(t)
+	await(t, "the first were probed", func() bool { return f.status(t, "asm") == registry.Available })
+
+	rewrite(t, strings.Replace(f.configuration(), "components:\n", "components:\n  twin: {kind: mcp_server, url: "+f.first.url+"}\n", 1))
+	await(t, "the new one was probed", func() bool { return f.status(t, "twin") == registry.Available })
+
+	rewrite(t, "components: {twin: {kind: mcp_sever}}\n")
+	page := func() string { _, body := ask(t, http.MethodGet, server.URL+"/", "", nil); return body }
+	await(t, "the page told of the rejection", func() bool { return strings.Contains(page(), "mcp_sever") })
+	before := f.first.probes.Load()
+	if status, body := ask(t, http.MethodPost, server.Registry,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"probe_component","arguments":{"name":"twin"}}}`, nil); !strings.Contains(body, `"passed":true`) {
+		t.Errorf("under the configuration before: %d %s", status, body)
+	}
+	if f.first.probes.Load() == before {
+		t.Error("the component was not probed")
+	}
+
+	rewrite(t, f.configuration())
+	await(t, "the page had forgotten the rejection", func() bool { return !strings.Contains(page(), "mcp_sever") })
+	if code := server.end(t); code != exitYes {
+		t.Errorf("serve ended with %d", code)
+	}
+	log := server.log.String()
+	for _, want := range []string{
+		`"added":1,"removed":0,"changed":0`, "the configuration was rejected", `there is no kind`, `"added":0,"removed":1,"changed":0`,
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log does not say %s:\n%s", want, log)
+		}
+	}
+}
+
+func TestChangesBetween_countsComponents(t *testing.T) {
+	t.Parallel()
+	component := func(name, url string, interval time.Duration) registry.Component {
+		return registry.Component{Name: name, Interval: interval, Spec: &registry.MCPServer{URL: url}}
+	}
+	before := &registry.Registered{Components: []registry.Component{
+		component("same", "http://a", 0), component("moved", "http://a", 0), component("slower", "http://a", 0), component("gone", "http://a", 0),
+	}}
+	after := &registry.Registered{Components: []registry.Component{
+		component("new", "http://a", 0), component("same", "http://a", 0), component("moved", "http://b", 0), component("slower", "http://a", time.Hour),
+	}}
+	if got, want := changesBetween(before, after), (registeredChanges{added: 1, removed: 1, changed: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
