@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"time"
 )
 
 // UnmarshalJSON reads a document that MarshalJSON wrote. It refuses one that
 // lacks a gate, whose passed differs from what its gates say, that names an
-// unknown cause, whose toolCount differs from its tools, or that has a key
-// twice. Keys are matched case-sensitively; unknown ones are left aside.
+// unknown cause, whose toolCount differs from its tools, that has a key twice, or
+// whose transcripts are not exactly what MarshalJSON writes. Keys are matched
+// case-sensitively; unknown ones are left aside. Gates of the same transcript
+// share it.
 func (r *ProbeResult) UnmarshalJSON(raw []byte) error {
 	fields, err := object(raw)
 	if err != nil {
@@ -51,6 +54,9 @@ func (r *ProbeResult) decodeGates(fields map[string]json.RawMessage) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", gate, err)
 		}
+		if got.Transcript, err = r.decodeTranscript(got, members["transcript"]); err != nil {
+			return fmt.Errorf("%s: transcript: %w", gate, err)
+		}
 		switch gate {
 		case Healthz:
 			r.Healthz = got
@@ -64,6 +70,24 @@ func (r *ProbeResult) decodeGates(fields map[string]json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// decodeTranscript reads the transcript of a gate, or finds the same one with the
+// gates that were read before.
+func (r *ProbeResult) decodeTranscript(of GateResult, raw json.RawMessage) (*Transcript, error) {
+	switch {
+	case raw == nil:
+		return nil, nil
+	case of.OK:
+		return nil, errors.New("the gate held")
+	}
+	read, err := decodeTranscript(raw)
+	for _, before := range []*Transcript{r.Healthz.Transcript, r.Test.Transcript} {
+		if err == nil && before != nil && reflect.DeepEqual(before, read) {
+			return before, nil
+		}
+	}
+	return read, err
 }
 
 func decodeGate(members map[string]json.RawMessage) (GateResult, error) {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -101,12 +102,15 @@ func (r *ProbeResult) Summary() Summary {
 			summary.Causes = append(summary.Causes, got.Cause)
 		}
 	}
+	if !r.Passed() && len(summary.Causes) == 0 { // each gate holds, over an empty list
+		summary.Causes = []Cause{ZeroTools}
+	}
 	summary.Outcome = outcomeOf(r.Passed(), summary.Causes)
 	if summary.Outcome == OutcomePassed {
 		summary.Reason = r.degraded()
 		summary.Degraded = summary.Reason != ""
 	} else {
-		summary.Reason = Shorten(r.Error(), MaxDetail)
+		summary.Reason = Shorten(cmp.Or(r.Error(), string(ListTools)+": "+string(ZeroTools)), MaxDetail)
 	}
 	return summary
 }
@@ -121,10 +125,8 @@ func (r *ProbeResult) proof() json.RawMessage {
 func (r *ProbeResult) degraded() string {
 	var broken []string
 	for _, name := range slices.Sorted(maps.Keys(r.Dependencies)) {
-		var entry struct {
-			Executable *bool `json:"executable"`
-		}
-		if json.Unmarshal(r.Dependencies[name], &entry) == nil && entry.Executable != nil && !*entry.Executable {
+		var entry map[string]json.RawMessage // names are matched case-sensitively
+		if json.Unmarshal(r.Dependencies[name], &entry) == nil && string(entry["executable"]) == "false" {
 			broken = append(broken, name)
 		}
 	}

@@ -171,6 +171,11 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(raw)
+	withTranscripts, err := json.Marshal(explained())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(withTranscripts)
 	f.Add([]byte(`{"healthz":{"ok":true,"latencyMs":0},"test":{"ok":true,"latencyMs":0},"listTools":{"ok":true,"latencyMs":0,"toolCount":1},"passed":true,"probedAt":"2026-01-01T00:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		var got registry.ProbeResult
@@ -188,7 +193,8 @@ func FuzzDecode(f *testing.F) {
 		if err := json.Unmarshal(again, &second); err != nil {
 			t.Fatalf("decode %s: %v", again, err)
 		}
-		if second.Passed() != got.Passed() || second.Error() != got.Error() {
+		if second.Passed() != got.Passed() || second.Error() != got.Error() ||
+			!cmp.Equal(second.ListTools.Transcript, got.ListTools.Transcript) {
 			t.Fatalf("the result changed: %s", again)
 		}
 	})

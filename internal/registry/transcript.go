@@ -1,5 +1,18 @@
 package registry
 
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// MaxTranscriptBytes bounds the JSON of a transcript that is read, and
+// MaxTranscriptEntries its exchanges, messages and variables.
+const (
+	MaxTranscriptBytes   = 1 << 20
+	MaxTranscriptEntries = 256
+)
+
 // Transcript is what was exchanged in a gate that failed: capped, and without
 // secrets. Everything in it that stems from the server is untrusted text.
 type Transcript struct {
@@ -52,4 +65,28 @@ type Phases struct {
 type Variable struct {
 	Name  string `json:"name"`
 	Means string `json:"means"` // what it is to be set to, in words or as a reference
+}
+
+// decodeTranscript reads what was written as a transcript. It refuses what would
+// not be written in the same way: an unknown or doubled member, or one that is
+// spelled otherwise.
+func decodeTranscript(raw json.RawMessage) (*Transcript, error) {
+	var read Transcript
+	if len(raw) > MaxTranscriptBytes {
+		return nil, fmt.Errorf("it has more than %d bytes", MaxTranscriptBytes)
+	}
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return nil, err
+	}
+	if max(len(read.Exchanges), len(read.Messages), len(read.Variables)) > MaxTranscriptEntries {
+		return nil, fmt.Errorf("it has more than %d entries", MaxTranscriptEntries)
+	}
+	again, err := json.Marshal(read)
+	if err != nil {
+		return nil, err
+	}
+	if !SameJSON(raw, again) {
+		return nil, errors.New("it is not written as a transcript is")
+	}
+	return &read, nil
 }
