@@ -21,8 +21,9 @@ func TestBatch_losesNothingInAShortOutage(t *testing.T) {
 		s.line.breaks(nil)
 		pass(time.Minute)
 		s.stop()
-		if len(on.kept) != len(x.starts) || s.observer.dropped != 0 {
-			t.Errorf("of %d results %d are kept, and %d were dropped", len(x.starts), len(on.kept), s.observer.dropped)
+		_, kept, _ := on.seen()
+		if made, dropped := len(x.probes()), s.observer.told().dropped; kept != made || dropped != 0 {
+			t.Errorf("of %d results %d are kept, and %d were dropped", made, kept, dropped)
 		}
 	})
 }
@@ -45,8 +46,9 @@ func TestBatch_dropsWhatCannotBeStoredAndTellsIt(t *testing.T) {
 		s.line.breaks(nil)
 		pass(time.Minute)
 		s.stop()
-		if s.observer.dropped == 0 || len(on.kept)+s.observer.dropped != len(x.starts) {
-			t.Errorf("of %d results %d are kept and %d were told to be dropped", len(x.starts), len(on.kept), s.observer.dropped)
+		_, kept, _ := on.seen()
+		if made, dropped := len(x.probes()), s.observer.told().dropped; dropped == 0 || kept+dropped != made {
+			t.Errorf("of %d results %d are kept and %d were told to be dropped", made, kept, dropped)
 		}
 		for i := range components {
 			if got := on.reading(t, &components[i]); got.Status != registry.Available {
@@ -66,9 +68,10 @@ func TestBatch_aResultThatIsRefusedForWhatItIsCostsNoOther(t *testing.T) {
 		s := patrols(t, on, x, plenty())
 		pass(5 * time.Minute)
 		s.stop()
-		want := len(x.began(on.poisoned))
-		if s.observer.dropped != want || len(on.kept) != len(x.starts)-want {
-			t.Errorf("of %d results %d are kept and %d dropped, want to lose the %d of one component", len(x.starts), len(on.kept), s.observer.dropped, want)
+		want := len(x.began(components[42].Name))
+		_, kept, _ := on.seen()
+		if made, dropped := len(x.probes()), s.observer.told().dropped; dropped != want || kept != made-want {
+			t.Errorf("of %d results %d are kept and %d dropped, want to lose the %d of one component", made, kept, dropped, want)
 		}
 	})
 }
@@ -82,14 +85,18 @@ func TestTrim_goesInSmallStepsUntilThereIsNoMore(t *testing.T) {
 		limits.Retention = registry.Retention{Raw: registry.DefaultRaw, Hourly: registry.DefaultHourly, MaxBytes: registry.DefaultMaxBytes}
 		s := patrols(t, on, newExaminer(t, server("any", time.Minute)), limits)
 		pass(90 * time.Second)
-		if on.rows != 0 || len(on.trimmed) != 5 {
-			t.Errorf("%d rows are left after steps of %v", on.rows, on.trimmed)
-		}
+		on.note(func() {
+			if on.rows != 0 || len(on.trimmed) != 5 {
+				t.Errorf("%d rows are left after steps of %v", on.rows, on.trimmed)
+			}
+		})
 		s.Limit(patrol.Limits{Concurrency: 1, PerHost: 1})
-		on.rows = 10
+		on.note(func() { on.rows = 10 })
 		pass(5 * time.Minute)
-		if on.rows != 10 {
-			t.Error("history was trimmed without a retention")
-		}
+		on.note(func() {
+			if on.rows != 10 {
+				t.Error("history was trimmed without a retention")
+			}
+		})
 	})
 }

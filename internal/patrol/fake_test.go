@@ -40,6 +40,19 @@ func newDatabase() *database {
 	return &database{standings: map[registry.Registration]registry.Standing{}, kept: map[string]registry.Record{}}
 }
 
+// note reads or changes what is kept.
+func (d *database) note(do func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	do()
+}
+
+// seen returns the lease, and how many results are kept and writes were refused.
+func (d *database) seen() (lease registry.Lease, kept, refused int) {
+	d.note(func() { lease, kept, refused = d.lease, len(d.kept), d.refused })
+	return lease, kept, refused
+}
+
 // reading is the status of a component as anybody reads it now.
 func (d *database) reading(t *testing.T, component *registry.Component) registry.Reading {
 	t.Helper()
@@ -212,12 +225,13 @@ type start struct {
 	at   time.Time
 }
 
+// answer makes the result of a probe.
+type answer func(ctx context.Context, component *registry.Component) (registry.Summary, error)
+
 // examiner answers probes as a test says, and remembers when they began.
 type examiner struct {
-	// answer makes the result of a probe; nil for a pass that takes no time.
-	answer func(ctx context.Context, component *registry.Component) (registry.Summary, error)
-
 	mu         sync.Mutex
+	answer     answer
 	registered *registry.Registered
 	present    map[string]registration
 	starts     []start
@@ -234,9 +248,20 @@ type registration struct {
 func newExaminer(t *testing.T, components ...registry.Component) *examiner {
 	t.Helper()
 	x := &examiner{running: map[string]int{}, most: map[string]int{}}
+	x.answers(func(context.Context, *registry.Component) (registry.Summary, error) { return passed(), nil })
 	x.use(t, components...)
 	return x
 }
+
+// note reads or changes what the examiner remembers.
+func (x *examiner) note(do func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	do()
+}
+
+// answers changes what probes answer from now on.
+func (x *examiner) answers(how answer) { x.note(func() { x.answer = how }) }
 
 func (x *examiner) use(t *testing.T, components ...registry.Component) {
 	t.Helper()
@@ -244,9 +269,7 @@ func (x *examiner) use(t *testing.T, components ...registry.Component) {
 	for i := range components {
 		present[components[i].Name] = registration{&components[i], registrationOf(t, &components[i])}
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.registered, x.present = &registry.Registered{Components: components}, present
+	x.note(func() { x.registered, x.present = &registry.Registered{Components: components}, present })
 }
 
 func registrationOf(t *testing.T, component *registry.Component) registry.Registration {
@@ -276,11 +299,9 @@ func (x *examiner) Examine(ctx context.Context, name string) (registry.Record, e
 	id := fmt.Sprintf("%p-%08d", x, x.made)
 	x.starts = append(x.starts, start{name, began})
 	x.count(found.component.Spec.Host(), 1)
+	answer := x.answer
 	x.mu.Unlock()
-	summary, err := passed(), error(nil)
-	if x.answer != nil {
-		summary, err = x.answer(ctx, found.component)
-	}
+	summary, err := answer(ctx, found.component)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.count(found.component.Spec.Host(), -1)
@@ -295,12 +316,16 @@ func (x *examiner) count(host string, by int) {
 	}
 }
 
+// probes returns the probes that were made.
+func (x *examiner) probes() (made []start) {
+	x.note(func() { made = slices.Clone(x.starts) })
+	return made
+}
+
 // began returns when the probes of a component began; of all, for "".
 func (x *examiner) began(name string) []time.Time {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	var times []time.Time
-	for _, one := range x.starts {
+	for _, one := range x.probes() {
 		if name == "" || one.name == name {
 			times = append(times, one.at)
 		}
@@ -309,11 +334,7 @@ func (x *examiner) began(name string) []time.Time {
 }
 
 // forget forgets the probes made so far.
-func (x *examiner) forget() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.starts = nil
-}
+func (x *examiner) forget() { x.note(func() { x.starts = nil }) }
 
 func passed() registry.Summary {
 	return registry.Summary{Outcome: registry.OutcomePassed, Causes: []registry.Cause{}}
@@ -335,41 +356,50 @@ func wait(ctx context.Context, long time.Duration) error {
 
 // observer remembers what it was told.
 type observer struct {
-	mu      sync.Mutex
-	holding bool
-	lags    []time.Duration
-	passed  int
-	failed  int
-	stored  int
-	batches int
-	dropped int
+	mu   sync.Mutex
+	seen told
 }
 
-func (o *observer) Holding(yes bool) { o.note(func() { o.holding = yes }) }
+type told struct {
+	holding                         bool
+	lags                            []time.Duration
+	passed, failed, stored, batches int
+	dropped                         int
+}
 
-func (o *observer) Started(lag time.Duration) { o.note(func() { o.lags = append(o.lags, lag) }) }
+// told returns what was told so far.
+func (o *observer) told() (copied told) {
+	o.note(func(seen *told) { copied = *seen })
+	return copied
+}
+
+func (o *observer) note(change func(seen *told)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change(&o.seen)
+}
+
+func (o *observer) Holding(yes bool) { o.note(func(seen *told) { seen.holding = yes }) }
+
+func (o *observer) Started(lag time.Duration) {
+	o.note(func(seen *told) { seen.lags = append(seen.lags, lag) })
+}
 
 func (o *observer) Examined(_ registry.Kind, found registry.Summary) {
-	o.note(func() {
+	o.note(func(seen *told) {
 		if found.Outcome == registry.OutcomePassed {
-			o.passed++
+			seen.passed++
 		} else {
-			o.failed++
+			seen.failed++
 		}
 	})
 }
 
 func (o *observer) Stored(results int, _ time.Duration) {
-	o.note(func() { o.stored, o.batches = o.stored+results, o.batches+1 })
+	o.note(func(seen *told) { seen.stored, seen.batches = seen.stored+results, seen.batches+1 })
 }
 
-func (o *observer) Dropped(results int) { o.note(func() { o.dropped += results }) }
-
-func (o *observer) note(change func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	change()
-}
+func (o *observer) Dropped(results int) { o.note(func(seen *told) { seen.dropped += results }) }
 
 // server is a component named like its host.
 func server(name string, interval time.Duration) registry.Component {

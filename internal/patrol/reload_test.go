@@ -62,12 +62,12 @@ func TestReload_keepsNoResultOfWhatAComponentWas(t *testing.T) {
 		on := newDatabase()
 		x := newExaminer(t, server("other", interval), server("gone", interval), server("deaf", interval))
 		deaf := make(chan struct{})
-		x.answer = func(ctx context.Context, component *registry.Component) (registry.Summary, error) {
+		x.answers(func(ctx context.Context, component *registry.Component) (registry.Summary, error) {
 			if component.Name == "deaf" {
 				<-deaf // It does not even heed its context.
 			}
 			return passed(), wait(ctx, 5*time.Second)
-		}
+		})
 		s := patrols(t, on, x, plenty())
 		pass(2 * time.Second) // The first probes are under way.
 		x.use(t, redefined("other", interval), redefined("deaf", interval))
@@ -102,10 +102,10 @@ func TestReload_aSharedProbeOfWhatAComponentWasIsMadeAgain(t *testing.T) {
 		old := x.present["shared"].of
 		x.use(t, redefined("shared", time.Minute))
 		fresh := x.present["shared"]
-		x.present["shared"] = registration{fresh.component, old}
+		x.note(func() { x.present["shared"] = registration{fresh.component, old} })
 		s.Reload()
 		pass(time.Second)
-		x.present["shared"] = fresh
+		x.note(func() { x.present["shared"] = fresh })
 		pass(time.Second)
 		results := on.results("shared")
 		if len(results) != 2 || results[1].Registration != fresh.of {

@@ -15,11 +15,11 @@ import (
 func TestPatrol_staysOnPhaseForADayWhateverProbesTake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		components := append(servers(15, 30*time.Second), server("often", time.Second), server("odd", 7*time.Second))
+		components := append(servers(15, 30*time.Second), server("often", 5*time.Second), server("odd", 7*time.Second))
 		x := newExaminer(t, components...)
-		x.answer = func(ctx context.Context, component *registry.Component) (registry.Summary, error) {
+		x.answers(func(ctx context.Context, component *registry.Component) (registry.Summary, error) {
 			return passed(), wait(ctx, varying(component, time.Now()))
-		}
+		})
 		s := patrols(t, newDatabase(), x, plenty())
 		pass(24 * time.Hour)
 		for _, component := range components {
@@ -49,19 +49,19 @@ func varying(component *registry.Component, at time.Time) time.Duration {
 func TestPatrol_probesTenThousandOnceAnIntervalWithoutAHerd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const count, interval, intervals = 10_000, time.Minute, 3
+		const count, interval, intervals = 10_000, time.Minute, 2
 		x := newExaminer(t, servers(count, interval)...)
-		x.answer = func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+		x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
 			return passed(), wait(ctx, 20*time.Millisecond)
-		}
+		})
 		on := newDatabase()
 		s := patrols(t, on, x, plenty())
-		pass(2 * interval)
+		pass(interval + interval/2 + time.Second)
 		x.forget()
-		s.observer.note(func() { s.observer.lags = nil })
+		s.observer.note(func(seen *told) { seen.lags = nil })
 		pass(intervals * interval)
 		perName, perSecond := map[string]int{}, map[int64]int{}
-		for _, one := range x.starts {
+		for _, one := range x.probes() {
 			perName[one.name]++
 			perSecond[one.at.Unix()]++
 		}
@@ -77,12 +77,13 @@ func TestPatrol_probesTenThousandOnceAnIntervalWithoutAHerd(t *testing.T) {
 		if mean := count / 60; len(perName) != count || busiest > 2*mean {
 			t.Errorf("%d components were probed, up to %d in one second, want %d and at most %d", len(perName), busiest, count, 2*mean)
 		}
-		if s.observer.dropped != 0 || slices.Max(s.observer.lags) > 50*time.Millisecond {
-			t.Errorf("%d results were dropped, and the greatest lag is %v", s.observer.dropped, slices.Max(s.observer.lags))
-		}
 		s.stop()
-		if s.observer.stored != len(on.kept) || s.observer.batches > s.observer.stored/10 {
-			t.Errorf("%d results in %d batches, %d kept", s.observer.stored, s.observer.batches, len(on.kept))
+		seen := s.observer.told()
+		if greatest := slices.Max(seen.lags); seen.dropped != 0 || greatest > 50*time.Millisecond {
+			t.Errorf("%d results were dropped, and the greatest lag is %v", seen.dropped, greatest)
+		}
+		if _, kept, _ := on.seen(); seen.stored != kept || seen.batches > kept/10 {
+			t.Errorf("%d results were stored in %d batches, and %d are kept", seen.stored, seen.batches, kept)
 		}
 	})
 }
@@ -93,9 +94,9 @@ func TestPatrol_coversAThousandWithinOneInterval(t *testing.T) {
 		const count, interval = 1000, 10 * time.Second
 		components := servers(count, interval)
 		x := newExaminer(t, components...)
-		x.answer = func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+		x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
 			return passed(), wait(ctx, 100*time.Millisecond)
-		}
+		})
 		on := newDatabase()
 		patrols(t, on, x, patrol.Limits{Concurrency: 32, PerHost: 4})
 		pass(interval)
@@ -118,12 +119,12 @@ func TestPatrol_oneStuckHostDelaysNoOther(t *testing.T) {
 			components = append(components, one)
 		}
 		x := newExaminer(t, components...)
-		x.answer = func(ctx context.Context, component *registry.Component) (registry.Summary, error) {
+		x.answers(func(ctx context.Context, component *registry.Component) (registry.Summary, error) {
 			if component.Spec.Host() == "stuck.example" {
 				return failed(), wait(ctx, component.Timeout)
 			}
 			return passed(), wait(ctx, 30*time.Millisecond)
-		}
+		})
 		patrols(t, newDatabase(), x, patrol.Limits{Concurrency: 8, PerHost: perHost})
 		pass(5 * time.Minute)
 		for _, component := range components[:100] {
@@ -137,9 +138,11 @@ func TestPatrol_oneStuckHostDelaysNoOther(t *testing.T) {
 				t.Errorf("%s was probed %d times in 30 intervals", component.Name, len(began))
 			}
 		}
-		if x.most["stuck.example"] != perHost || x.most[""] > 8 {
-			t.Errorf("at most %d probes of the stuck host and %d in all ran at once, want %d and at most 8", x.most["stuck.example"], x.most[""], perHost)
-		}
+		x.note(func() {
+			if x.most["stuck.example"] != perHost || x.most[""] > 8 {
+				t.Errorf("at most %d probes of the stuck host and %d in all ran at once, want %d and at most 8", x.most["stuck.example"], x.most[""], perHost)
+			}
+		})
 		for _, component := range components[100:] {
 			if times := len(x.began(component.Name)); times < 1 || times > 2 {
 				t.Errorf("%s was probed %d times; its host has time for 60 probes of 50 components", component.Name, times)
@@ -154,12 +157,12 @@ func TestPatrol_hurriesAfterAChangeAndReturnsToItsPhase(t *testing.T) {
 		const interval = 40 * time.Second
 		x := newExaminer(t, server("flip", interval))
 		down := time.Now().Add(10 * time.Minute)
-		x.answer = func(context.Context, *registry.Component) (registry.Summary, error) {
+		x.answers(func(context.Context, *registry.Component) (registry.Summary, error) {
 			if time.Now().Before(down) {
 				return passed(), nil
 			}
 			return failed(), nil
-		}
+		})
 		patrols(t, newDatabase(), x, plenty())
 		pass(20 * time.Minute)
 		began := x.began("flip")
