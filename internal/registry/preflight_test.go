@@ -66,11 +66,14 @@ func TestJudge_wantsAllThatTheSlotDemands(t *testing.T) {
 		"a stored pass that is permitted": {func(s *registry.Slot, _ *registry.MCPServer, p *registry.Probed) {
 			s.MaxAge, p.Reused = time.Minute, true
 		}, true, nil, ""},
-		"everything at once": {func(s *registry.Slot, m *registry.MCPServer, p *registry.Probed) {
-			s.RequireTools, s.MinVersion, p.Summary.Degraded, p.Summary.Reason = []string{"dig"}, "2", true, "not executable: nmap"
-			m.Drift, p.Drift = registry.DriftBlocks, drift()
-		}, false, []registry.Cause{registry.MissingTool, registry.OldVersion, registry.ToolsChanged},
-			"not executable: nmap; it does not list what slot recon requires: dig; its version 1.2.3 is older than 2 (slot recon); " + drifted},
+		"everything at once": {
+			func(s *registry.Slot, m *registry.MCPServer, p *registry.Probed) {
+				s.RequireTools, s.MinVersion, p.Summary.Degraded, p.Summary.Reason = []string{"dig"}, "2", true, "not executable: nmap"
+				m.Drift, p.Drift = registry.DriftBlocks, drift()
+			}, false,
+			[]registry.Cause{registry.MissingTool, registry.OldVersion, registry.ToolsChanged},
+			"not executable: nmap; it does not list what slot recon requires: dig; its version 1.2.3 is older than 2 (slot recon); " + drifted,
+		},
 	} {
 		judging, component, result := slot, server("asm"), probed("r1")
 		row.change(&judging, component.Spec.(*registry.MCPServer), &result)
@@ -108,14 +111,36 @@ func TestJudge_comparesVersionsNumberByNumber(t *testing.T) {
 		stated, minimum string
 		suffices        bool
 	}{
-		{"1.2.3", "1.2.3", true}, {"1.2.3", "1.2", true}, {"1.2", "1.2.0", true}, {"1.10", "1.9", true}, {"2", "1.9.9", true},
-		{"v1.2.3", "1.2", true}, {"V2", "2", true}, {"2026.11.30", "2026.2", true}, {"01.2", "1.2", true},
-		{"1.1.1w", "1.1.1", true}, {"1.8.0-b08", "1.8", true}, {"1.2.3+build.5", "1.2.3", true}, {"1.3.0-rc.1", "1.2", true},
+		{"1.2.3", "1.2.3", true},
+		{"1.2.3", "1.2", true},
+		{"1.2", "1.2.0", true},
+		{"1.10", "1.9", true},
+		{"2", "1.9.9", true},
+		{"v1.2.3", "1.2", true},
+		{"V2", "2", true},
+		{"2026.11.30", "2026.2", true},
+		{"01.2", "1.2", true},
+		{"1.1.1w", "1.1.1", true},
+		{"1.8.0-b08", "1.8", true},
+		{"1.2.3+build.5", "1.2.3", true},
+		{"1.3.0-rc.1", "1.2", true},
 		{"99999999999999999999999.1", "99999999999999999999999", true},
-		{"1.2.2", "1.2.3", false}, {"1.9", "1.10", false}, {"1.2", "1.2.1", false}, {"0.9.9", "1", false},
-		{"1.2.0-rc.1", "1.2", false}, {"1.2.0rc1", "1.2", false}, {"2.0.0-beta", "2", false}, {"3.0a1", "3", false},
-		{"", "1", false}, {"latest", "1", false}, {"-1.2", "1", false}, {"build 12", "1", false}, {"server2 0.1", "1", false},
-		{"1.2.3", "1.x", false}, {"1.2.3", ">=1", false}, {"9", strings.Repeat("1", registry.MaxVersion+1), false},
+		{"1.2.2", "1.2.3", false},
+		{"1.9", "1.10", false},
+		{"1.2", "1.2.1", false},
+		{"0.9.9", "1", false},
+		{"1.2.0-rc.1", "1.2", false},
+		{"1.2.0rc1", "1.2", false},
+		{"2.0.0-beta", "2", false},
+		{"3.0a1", "3", false},
+		{"", "1", false},
+		{"latest", "1", false},
+		{"-1.2", "1", false},
+		{"build 12", "1", false},
+		{"server2 0.1", "1", false},
+		{"1.2.3", "1.x", false},
+		{"1.2.3", ">=1", false},
+		{"9", strings.Repeat("1", registry.MaxVersion+1), false},
 	} {
 		slot := registry.Slot{Name: "recon", MinVersion: row.minimum}
 		result := probed("r1")

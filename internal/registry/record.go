@@ -92,7 +92,7 @@ func (k Known) After(record Record) (Known, []Change) {
 }
 
 // Drifted reports whether the tools are not the accepted ones.
-func (k *Known) Drifted() bool {
+func (k Known) Drifted() bool {
 	return k.AcceptedDigest != "" && k.ToolsDigest != "" && k.AcceptedDigest != k.ToolsDigest
 }
 

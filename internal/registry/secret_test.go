@@ -20,9 +20,11 @@ func TestSecret_noFormOfItShowsTheText(t *testing.T) {
 	type holder struct{ private registry.Secret } // fmt calls no method of an unexported field
 	secret := registry.SecretText(text)
 	component := registry.Component{
-		Name: "a", Spec: &registry.MCPServer{Env: map[string]registry.Secret{"A": secret}, Private: []registry.Secret{secret},
+		Name: "a", Spec: &registry.MCPServer{
+			Env: map[string]registry.Secret{"A": secret}, Private: []registry.Secret{secret},
 			Credentials: registry.Credentials{Bearer: secret, Headers: map[string]registry.Secret{"X": secret}, OAuth: &registry.OAuth{ClientSecret: secret}},
-		}}
+		},
+	}
 	var out bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&out, nil))
 	for _, value := range []any{secret, &secret, holder{secret}, component, &component, []registry.Secret{secret}} {

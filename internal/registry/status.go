@@ -113,9 +113,9 @@ func (s Standing) fold(next Seen, policy Policy) (after Standing, changes []Chan
 		}
 		changes = append(changes, Change{At: at, From: from, To: Unknown, Causes: []Cause{}, ResultID: s.Last.ID})
 		from = Unknown
-		s.settle("")
+		s = s.settle("")
 	}
-	s.take(next, policy)
+	s = s.take(next, policy)
 	if to := s.held(); to != from {
 		changes = append(changes, Change{
 			At: next.ProbedAt, From: from, To: to, Causes: append([]Cause{}, next.Causes...), ResultID: next.ID,
@@ -128,7 +128,7 @@ func (s Standing) fold(next Seen, policy Policy) (after Standing, changes []Chan
 }
 
 // held is the status as far as it does not depend on the clock.
-func (s *Standing) held() Status {
+func (s Standing) held() Status {
 	switch {
 	case s.Settled != "":
 		return s.Settled
@@ -139,7 +139,7 @@ func (s *Standing) held() Status {
 }
 
 // ends is when the status becomes unknown if no further result comes.
-func (s *Standing) ends(policy Policy) time.Time {
+func (s Standing) ends(policy Policy) time.Time {
 	if s.Last.ID == "" {
 		return s.RegisteredAt.Add(policy.ProbingDeadline)
 	}
@@ -147,7 +147,7 @@ func (s *Standing) ends(policy Policy) time.Time {
 }
 
 // follows reports whether a result is newer than the newest one so far.
-func (s *Standing) follows(next Seen, policy Policy) bool {
+func (s Standing) follows(next Seen, policy Policy) bool {
 	switch {
 	case next.ID == "" || next.ProbedAt.IsZero() || next.ID == s.Last.ID:
 		return false
@@ -161,23 +161,20 @@ func (s *Standing) follows(next Seen, policy Policy) bool {
 // clock must have been set back. Without it, one result from the future would
 // keep all others from counting until that future has come. A result that did
 // come so late has outlived its time to live, so that it can turn nothing green.
-func (s *Standing) setBack(next Seen, policy Policy) bool {
+func (s Standing) setBack(next Seen, policy Policy) bool {
 	return s.Last.ID != "" && s.Last.ProbedAt.Sub(next.ProbedAt) > max(policy.TTL, MaxLate)
 }
 
 // take counts a result that is the newest.
-func (s *Standing) take(next Seen, policy Policy) {
+func (s Standing) take(next Seen, policy Policy) Standing {
 	s.Last = next
 	switch next.Outcome {
 	case OutcomePassed:
-		s.decide(Available, policy.Rise)
-		s.mark(markPassed)
+		s = s.decide(Available, policy.Rise).mark(markPassed)
 	case OutcomeFailed:
-		s.decide(Unavailable, policy.Fall)
-		s.mark(markFailed)
+		s = s.decide(Unavailable, policy.Fall).mark(markFailed)
 	case OutcomeUndecided:
-		s.settle("")
-		s.mark(markUndecided)
+		s = s.settle("").mark(markUndecided)
 	}
 	switch {
 	case s.Settled != Unavailable:
@@ -185,28 +182,33 @@ func (s *Standing) take(next Seen, policy Policy) {
 	case next.Outcome == OutcomeFailed:
 		s.Failure = Failure{Causes: next.Causes, Reason: next.Reason}
 	}
+	return s
 }
 
 // decide counts a result that speaks for a status.
-func (s *Standing) decide(spoken Status, needed int) {
+func (s Standing) decide(spoken Status, needed int) Standing {
 	switch {
 	case s.Settled == spoken:
 		s.Streak = 0
 	case s.Settled == "", s.Streak+1 >= needed:
-		s.settle(spoken)
+		return s.settle(spoken)
 	default:
 		s.Streak++
 	}
+	return s
 }
 
-func (s *Standing) settle(status Status) { s.Settled, s.Streak = status, 0 }
+func (s Standing) settle(status Status) Standing {
+	s.Settled, s.Streak = status, 0
+	return s
+}
 
 // mark appends an outcome to the window and judges flapping: raised when more
 // than a half, and cleared when less than a quarter, of the changes that a full
 // window has room for happened. A change is one from a pass to a failure or back;
 // undecided results between the two are passed over, since they say nothing of
 // the component.
-func (s *Standing) mark(outcome byte) {
+func (s Standing) mark(outcome byte) Standing {
 	s.Outcomes += string(outcome)
 	s.Outcomes = s.Outcomes[max(0, len(s.Outcomes)-Window):]
 	decided := strings.ReplaceAll(s.Outcomes, string(markUndecided), "")
@@ -217,6 +219,7 @@ func (s *Standing) mark(outcome byte) {
 	case 4*changes < room:
 		s.Flapping = false
 	}
+	return s
 }
 
 // Fresh reports whether the newest result still counts: it is not older than the

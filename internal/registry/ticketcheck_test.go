@@ -19,12 +19,18 @@ func TestCompare_namesWhatIsNotAsItWas(t *testing.T) {
 		causes  []registry.Cause
 	}{
 		"all as it was": {func(*registry.Summary) {}, true, nil, nil},
-		"other tools": {func(s *registry.Summary) { s.ToolsDigest = "sha256:cc" }, false,
-			[]string{"tools_digest"}, []registry.Cause{registry.ToolsChanged}},
+		"other tools": {
+			func(s *registry.Summary) { s.ToolsDigest = "sha256:cc" }, false,
+			[]string{"tools_digest"},
+			[]registry.Cause{registry.ToolsChanged},
+		},
 		"another image":   {func(s *registry.Summary) { s.ImageDigest = "sha256:cc" }, false, []string{"image_digest"}, nil},
 		"another content": {func(s *registry.Summary) { s.ContentVersion = "2026.2" }, false, []string{"content_version"}, nil},
-		"nothing pinned any more": {func(s *registry.Summary) { s.ToolsDigest, s.ImageDigest, s.ContentVersion = "", "", "" }, false,
-			[]string{"tools_digest", "image_digest", "content_version"}, []registry.Cause{registry.ToolsChanged}},
+		"nothing pinned any more": {
+			func(s *registry.Summary) { s.ToolsDigest, s.ImageDigest, s.ContentVersion = "", "", "" }, false,
+			[]string{"tools_digest", "image_digest", "content_version"},
+			[]registry.Cause{registry.ToolsChanged},
+		},
 		"a failure that saw nothing": {func(s *registry.Summary) {
 			*s = registry.Summary{Outcome: registry.OutcomeFailed, Causes: []registry.Cause{registry.Refused}, Reason: "healthz: refused"}
 		}, false, nil, []registry.Cause{registry.Refused}},
