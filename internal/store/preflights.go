@@ -20,7 +20,7 @@ const (
 
 	insertPreflight = `INSERT INTO preflights (run, at, digest, allowed, bytes, slots, ticket) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
-	selectPreflights = `SELECT run, at, allowed, slots, coalesce(ticket, '') FROM preflights
+	selectPreflights = `SELECT run, at, allowed, slots, coalesce(CAST(ticket AS TEXT), '') FROM preflights
 WHERE run = $1 ORDER BY at DESC, digest DESC LIMIT $2`
 )
 

@@ -11,12 +11,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// maxRowsAtOnce is how many rows one statement inserts, and rowsStep the factor
+// maxRowsAtOnce is how many rows one statement inserts (SQLite looks each of its
+// parameters up in a list, so that more would cost more), and rowsStep the factor
 // from one size of statement to the next smaller one: so that few texts insert
 // any number of rows, and each is prepared once.
 const (
-	maxRowsAtOnce = 64
-	rowsStep      = 8
+	maxRowsAtOnce = 16
+	rowsStep      = 4
 )
 
 // insertion inserts rows, however many there are.

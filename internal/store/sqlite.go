@@ -141,7 +141,8 @@ func (e *sqliteEngine) lacking(ctx context.Context) ([]migration, error) {
 
 func (e *sqliteEngine) openWriter(ctx context.Context) error {
 	var err error
-	e.pool, err = sql.Open("sqlite", dsn(e.path, "journal_mode(WAL)", "synchronous(FULL)",
+	// What one statement may have to undo is kept in memory: a few pages.
+	e.pool, err = sql.Open("sqlite", dsn(e.path, "journal_mode(WAL)", "synchronous(FULL)", "temp_store(MEMORY)",
 		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages)))
 	if err != nil {
 		return fmt.Errorf("open for writing: %w", err)

@@ -179,7 +179,7 @@ WHEN NEW.outcome = 'passed' AND NEW.kind = 'mcp_server' AND CASE WHEN json_valid
     THEN json_type(NEW.proof, '$.healthz') IS 'true' AND json_type(NEW.proof, '$.test') IS 'true'
         AND json_type(NEW.proof, '$.listTools') IS 'true'
         AND json_type(NEW.proof, '$.toolCount') IS 'integer' AND json_extract(NEW.proof, '$.toolCount') > 0
-        AND (SELECT count(*) = 4 FROM json_each(NEW.proof)) -- no member twice
+        AND NOT EXISTS (SELECT 1 FROM json_each(NEW.proof) GROUP BY key HAVING count(*) > 1) -- no member twice
     ELSE 0 END IS NOT 1
 BEGIN SELECT RAISE(ABORT, 'results_mcp_server_passed'); END;
 

@@ -1,0 +1,100 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/store/storetest"
+)
+
+// fleet is how many components the benchmarks of the registry have.
+const fleet = 10_000
+
+// passOf is an unremarkable pass of a component of the fleet.
+func passOf(b *testing.B, number int, at time.Time) registry.Record {
+	b.Helper()
+	result := registry.ProbeResult{
+		Target: fmt.Sprintf("http://10.0.0.1:%d", 10000+number), Profile: registry.ThreeGates, ProbedAt: at,
+		Healthz: registry.Pass(time.Millisecond, "ok"), Test: registry.Pass(2*time.Millisecond, "all tools can be executed"),
+		Era: registry.Modern, Transport: registry.StreamableHTTP, ProtocolVersion: "2025-11-25",
+		Server: registry.Server{Name: "asm", Version: "1.4.2"}, ToolsDigest: fmt.Sprintf("sha256:%064x", number),
+	}
+	result.ListTools = registry.ToolsResult{GateResult: registry.Pass(3*time.Millisecond, ""), ToolCount: 20}
+	for i := range 20 {
+		result.Tools = append(result.Tools, fmt.Sprintf("tool_number_%02d", i))
+	}
+	document, err := json.Marshal(result)
+	if err != nil {
+		b.Fatal(err)
+	}
+	policy := registry.Policy{Rise: 1, Fall: 1, Interval: time.Minute, TTL: 3 * time.Minute, ProbingDeadline: 3 * time.Minute}
+	return registry.Record{
+		ID:           uuidAt(at),
+		Registration: registry.Registration{Name: fmt.Sprintf("component-%05d", number), Kind: registry.KindMCPServer, Definition: "sha256:a"},
+		Policy:       policy, Summary: result.Summary(), Document: document,
+	}
+}
+
+func uuidAt(at time.Time) string {
+	id := uuid.Must(uuid.NewV7())
+	for i, ms := 5, at.UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {
+		id[i] = byte(ms)
+	}
+	return id.String()
+}
+
+// BenchmarkRecord stores one result of each component of a fleet a minute, in
+// batches; the times are those of one result.
+func BenchmarkRecord(b *testing.B) {
+	for name, fresh := range databases {
+		for _, size := range []int{1, 50, 200, 500} {
+			b.Run(fmt.Sprintf("%s/batch=%d", name, size), func(b *testing.B) { recordFleet(b, fresh, size) })
+		}
+	}
+}
+
+func recordFleet(b *testing.B, fresh storetest.Fresh, size int) {
+	b.Helper()
+	database, err := store.Open(b.Context(), fresh(b), store.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { database.Close() })
+	order := rand.New(rand.NewPCG(1, 1)).Perm(fleet) //nolint:gosec // G404: a seeded benchmark
+	at := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	next := 0
+	batch := func(size int) []registry.Record {
+		records := make([]registry.Record, size)
+		for i := range records {
+			records[i] = passOf(b, order[next%fleet], at.Add(time.Duration(next)*6*time.Millisecond))
+			next++
+		}
+		return records
+	}
+	for next < fleet {
+		if err := database.Record(b.Context(), nil, batch(500)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	var used time.Duration
+	for done := 0; done < b.N; done += size {
+		b.StopTimer()
+		records := batch(size)
+		before := cpuTime()
+		b.StartTimer()
+		if err := database.Record(b.Context(), nil, records); err != nil {
+			b.Fatal(err)
+		}
+		used += cpuTime() - before
+	}
+	b.ReportMetric(float64(used.Microseconds())/float64(b.N), "cpu-µs/op")
+}
