@@ -39,7 +39,7 @@ func (e *Examiner) Accept(ctx context.Context, name string) (registry.Acceptance
 		return registry.Acceptance{}, err
 	}
 	if err := e.Store.Accept(ctx, name, digest, e.now()); err != nil {
-		return registry.Acceptance{}, unavailable(err, "the acceptance cannot be recorded")
+		return registry.Acceptance{}, refused(err, "the acceptance cannot be recorded")
 	}
 	return made, nil
 }

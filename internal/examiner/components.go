@@ -121,10 +121,10 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 		return registry.ComponentView{}, err
 	}
 	if view.Changes, err = e.Store.Changes(ctx, name, shownChanges); err != nil {
-		return registry.ComponentView{}, unavailable(err, "the changes of status cannot be read")
+		return registry.ComponentView{}, refused(err, "the changes of status cannot be read")
 	}
 	if view.Hours, err = e.Store.Hours(ctx, name, now.Add(-shownHours*time.Hour), shownHours); err != nil {
-		return registry.ComponentView{}, unavailable(err, "the roll-ups cannot be read")
+		return registry.ComponentView{}, refused(err, "the roll-ups cannot be read")
 	}
 	return view, nil
 }

@@ -26,8 +26,7 @@ import (
 // of the patrol not counted, which has limits of its own.
 const MaxProbes = 64
 
-// Records is where what is found out is kept. Errors that are no faults are
-// taken as: the store cannot be reached.
+// Records is where what is found out is kept. Fault of each method: Unavailable.
 type Records interface {
 	// Register makes components known; one with a new definition begins anew.
 	Register(ctx context.Context, now time.Time, registrations []registry.Registration) error
@@ -42,7 +41,7 @@ type Records interface {
 	KeepPreflight(ctx context.Context, at time.Time, preflight *registry.Preflight) error
 }
 
-// History is where what was found out is read.
+// History is where what was found out is read. Fault of each method: Unavailable.
 type History interface {
 	// Result returns one result. Fault: NotFound.
 	Result(ctx context.Context, id string) (registry.Kept, error)
@@ -87,8 +86,8 @@ type Examiner struct {
 	changes sync.RWMutex  // held for writing while the registered set changes
 	room    chan struct{} // holds a token for each probe that was asked for
 
-	mu      sync.Mutex
-	flights map[flightKey]*flight
+	flights  sharing[flightKey, *flight]
+	verdicts sharing[verdictKey, *registry.Preflight]
 }
 
 // New returns an examiner for which nothing is registered yet.
@@ -104,7 +103,7 @@ func New(options Options) *Examiner {
 	}
 	made := &Examiner{
 		Options: options, examine: probe.Examine,
-		room: make(chan struct{}, cmp.Or(options.MaxProbes, MaxProbes)), flights: map[flightKey]*flight{},
+		room: make(chan struct{}, cmp.Or(options.MaxProbes, MaxProbes)),
 	}
 	made.present.Store(&present{whole: &registry.Registered{}})
 	return made

@@ -14,10 +14,10 @@ func (e *Examiner) ExamineWith(examine func(context.Context, *registry.Component
 
 // Waiting is how many callers wait for a probe of the component.
 func (e *Examiner) Waiting(name string) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.flights.mu.Lock()
+	defer e.flights.mu.Unlock()
 	waiting := 0
-	for key, each := range e.flights {
+	for key, each := range e.flights.under {
 		if key.name == name {
 			waiting += each.waiting
 		}

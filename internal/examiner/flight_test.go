@@ -243,24 +243,28 @@ func TestPreflights_shareProbes(t *testing.T) {
 		}
 	}
 	var all sync.WaitGroup
-	ids := make([]string, many)
-	for i := range ids {
+	tickets := make([]*registry.Ticket, many)
+	for i := range tickets {
 		all.Go(func() {
 			got, err := b.Preflight(t.Context(), "nightly")
 			if err != nil || !got.Allowed || got.Ticket == nil {
 				t.Errorf("got %+v, %v", got, err)
 				return
 			}
-			ids[i] = got.Slots[0].Attempts[0].ResultID
+			tickets[i] = got.Ticket
 		})
 	}
 	all.Wait()
-	if server.probes.Load() != 1 || b.store.recorded != 1 || len(b.store.preflights) != many {
-		t.Errorf("%d probes, %d transactions, %d preflights; want 1, 1, %d", server.probes.Load(), b.store.recorded, len(b.store.preflights), many)
+	if server.probes.Load() != 1 || b.store.recorded != 1 || len(b.store.asked) != 1 {
+		t.Errorf("%d probes, %d records, %d reads; want one of each", server.probes.Load(), b.store.recorded, len(b.store.asked))
 	}
-	for _, id := range ids {
-		if id == "" || id != ids[0] {
-			t.Fatalf("the results are %q and %q", ids[0], id)
+	kept := map[string]bool{}
+	for _, each := range b.store.preflights {
+		kept[each.Ticket.Signature] = true
+	}
+	for i := range tickets {
+		if tickets[i] == nil || tickets[i].Slots[0].ResultID != tickets[0].Slots[0].ResultID || !kept[tickets[i].Signature] {
+			t.Fatalf("the ticket %+v, beside %+v, is not recorded", tickets[i], tickets[0])
 		}
 	}
 }

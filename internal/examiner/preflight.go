@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -23,18 +24,21 @@ import (
 // the run may start but the key that signs the ticket cannot be had: a start that
 // no ticket shows cannot be held against the present later.
 func (e *Examiner) Preflight(ctx context.Context, run string) (registry.Preflight, error) {
-	made, err := aboutPresent(e, func(present *present) (registry.Preflight, error) {
+	return aboutPresent(e, func(present *present) (registry.Preflight, error) {
 		asked := present.whole.Run(run)
 		if asked == nil {
 			return registry.Preflight{}, unknown("run", run, runNames(present.whole))
 		}
-		return e.judged(ctx, present, asked)
+		slots, err := slotsOf(present.whole, asked)
+		if err != nil {
+			return registry.Preflight{}, err
+		}
+		found, err := e.prove(ctx, present, namesIn(slots), reuse(e, slots))
+		if err != nil {
+			return registry.Preflight{}, err
+		}
+		return e.concluded(ctx, present, asked, judged(present, asked, slots, found))
 	})
-	if err != nil {
-		return registry.Preflight{}, err
-	}
-	e.announce(ctx, &made)
-	return made, nil
 }
 
 func runNames(whole *registry.Registered) []string {
@@ -45,16 +49,8 @@ func runNames(whole *registry.Registered) []string {
 	return names
 }
 
-// judged probes for a run, judges, signs and records.
-func (e *Examiner) judged(ctx context.Context, present *present, run *registry.Run) (registry.Preflight, error) {
-	slots, err := slotsOf(present.whole, run)
-	if err != nil {
-		return registry.Preflight{}, err
-	}
-	found, err := e.prove(ctx, present, namesIn(slots), reuse(e, slots))
-	if err != nil {
-		return registry.Preflight{}, err
-	}
+// judged fills the slots of a run.
+func judged(present *present, run *registry.Run, slots []*registry.Slot, found map[string]registry.Probed) []registry.SlotResult {
 	results := make([]registry.SlotResult, 0, len(slots))
 	for i, slot := range slots {
 		var attempts []registry.Attempt
@@ -63,21 +59,57 @@ func (e *Examiner) judged(ctx context.Context, present *present, run *registry.R
 		}
 		results = append(results, slot.Fill(run.Slots[i].Required, attempts))
 	}
-	made := registry.NewPreflight(run, results)
+	return results
+}
+
+// verdictKey is what a preflight rests on.
+type verdictKey struct {
+	present *present
+	run     string
+	results string // the id of each attempt, and whether it passed
+}
+
+// concluded signs, records and announces the verdict. Preflights of one run that
+// rest on the same results at the same time are one, with one ticket.
+func (e *Examiner) concluded(ctx context.Context, present *present, run *registry.Run, slots []registry.SlotResult) (registry.Preflight, error) {
+	var rests strings.Builder
+	for i := range slots {
+		for _, attempt := range slots[i].Attempts {
+			fmt.Fprintf(&rests, "%s %t ", attempt.ResultID, attempt.Passed)
+		}
+	}
+	made, err := e.verdicts.do(ctx, verdictKey{present, run.Name, rests.String()},
+		func() *registry.Preflight { return &registry.Preflight{} }, func(*registry.Preflight) {},
+		func(ctx context.Context, made *registry.Preflight, _ func()) error {
+			*made = registry.NewPreflight(run, slots)
+			return e.conclude(ctx, present, made)
+		})
+	switch {
+	case errors.Is(err, errLeft):
+		return registry.Preflight{}, fault.New(fault.Unavailable, "the preflight was not recorded when the time for it was over").
+			WithCause(context.Cause(ctx)).WithHint("Try again, with more time.")
+	case err != nil:
+		return registry.Preflight{}, err
+	}
+	return *made, nil
+}
+
+func (e *Examiner) conclude(ctx context.Context, present *present, made *registry.Preflight) error {
 	at := e.now()
 	if made.Allowed {
 		key, err := e.key()
 		if err != nil {
-			return registry.Preflight{}, err
+			return err
 		}
-		if made.Ticket, err = registry.NewTicket(&made, present.whole.Component, at, key); err != nil {
-			return registry.Preflight{}, fmt.Errorf("sign the ticket of run %s: %w", run.Name, err)
+		if made.Ticket, err = registry.NewTicket(made, present.whole.Component, at, key); err != nil {
+			return fmt.Errorf("sign the ticket of run %s: %w", made.Run, err)
 		}
 	}
-	if err := e.Store.KeepPreflight(ctx, at, &made); err != nil {
-		return registry.Preflight{}, unavailable(err, "the preflight cannot be recorded, so it does not count")
+	if err := e.Store.KeepPreflight(ctx, at, made); err != nil {
+		return refused(err, "the preflight cannot be recorded, so it does not count")
 	}
-	return made, nil
+	e.announce(ctx, made)
+	return nil
 }
 
 // slotsOf returns the slots of a run, in its order.

@@ -3,6 +3,7 @@ package examiner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,7 +60,7 @@ func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) err
 	// no probe that has begun may share its millisecond.
 	at := e.now().Add(time.Millisecond)
 	if err := e.Store.Register(ctx, at, registrations); err != nil {
-		return unavailable(err, "the components cannot be registered in the database")
+		return refused(err, "the components cannot be registered in the database")
 	}
 	e.present.Store(next)
 	return nil
@@ -122,12 +123,15 @@ func unknown(what, name string, known []string) error {
 	return none.WithHint("The configuration names %s, for example.", known[0])
 }
 
-// unavailable is the fault of a store that did not do what was asked of it. A
-// fault of the store itself stays what it is.
-func unavailable(err error, message string) error {
-	if _, is := fault.Of(err); is {
+// refused says what came of it that the store refused something. A fault of its
+// own stays what it is; an error that is none is a defect.
+func refused(err error, what string) error {
+	why, is := fault.Of(err)
+	switch {
+	case !is:
+		return fmt.Errorf("%s: %w", what, err)
+	case why.Code != fault.Unavailable:
 		return err
 	}
-	return fault.New(fault.Unavailable, "%s", message).WithCause(err).
-		WithHint("See to it that the database can be reached and written, then try again.")
+	return fault.New(fault.Unavailable, "%s: %s", what, why.Message).WithHint("%s", why.Hint).WithCause(err)
 }

@@ -19,41 +19,33 @@ func (e *Examiner) Probe(ctx context.Context, name string) (registry.Examination
 		if err != nil {
 			return registry.Examination{}, err
 		}
-		record, err := e.share(ctx, present, one, true)
+		flown, err := e.share(ctx, present, one, true)
 		if err != nil {
 			return registry.Examination{}, err
 		}
-		known, err := e.known(ctx, []string{name})
-		if err != nil {
-			return registry.Examination{}, err
-		}
-		drift, err := e.drift(ctx, known[name].AcceptedDigest, record.Summary.ToolsDigest, record.ToolList)
 		return registry.Examination{
-			Reading: e.readingAfter(one, known[name], record),
-			Passed:  record.Summary.Outcome == registry.OutcomePassed, Result: record.Document, Drift: drift,
-		}, err
+			Reading: e.readingAfter(flown),
+			Passed:  flown.record.Summary.Outcome == registry.OutcomePassed, Result: flown.record.Document, Drift: flown.drift,
+		}, nil
 	})
 }
 
 // readingAfter is the status that a result has led to. Where the store has passed
 // the result over, since the component was redefined, it is that of the result
 // alone.
-func (e *Examiner) readingAfter(one *entry, known registry.Known, record registry.Record) registry.Reading {
-	standing := known.Standing
-	if known.Registration != one.registration {
-		standing = registry.Standing{RegisteredAt: record.Summary.ProbedAt}.
-			After(registry.SeenOf(record.ID, record.Summary), record.Policy)
+func (e *Examiner) readingAfter(flown *flight) registry.Reading {
+	standing := flown.known.Standing
+	if flown.known.Registration != flown.of.registration {
+		standing = registry.Standing{RegisteredAt: flown.record.Summary.ProbedAt}.
+			After(registry.SeenOf(flown.record.ID, flown.record.Summary), flown.record.Policy)
 	}
-	return one.component.Read(standing, e.now())
+	return flown.of.component.Read(standing, e.now())
 }
 
-// proven are the results of components, by name.
-type proven map[string]registry.Probed
-
 // prove gets a result of each component, all at once: a stored one where reusable
-// says so, and else by a probe now, which is recorded. Faults: Unavailable; also
+// says so, and else by a probe now, which is recorded. Fault: Unavailable; also
 // errRedefined.
-func (e *Examiner) prove(ctx context.Context, present *present, names []string, reusable func(name string, last registry.Seen) bool) (proven, error) {
+func (e *Examiner) prove(ctx context.Context, present *present, names []string, reusable func(name string, last registry.Seen) bool) (map[string]registry.Probed, error) {
 	var before map[string]registry.Known
 	if reusable != nil {
 		var err error
@@ -62,8 +54,7 @@ func (e *Examiner) prove(ctx context.Context, present *present, names []string, 
 		}
 	}
 	results := make([]registry.Probed, len(names))
-	lists := make([][]registry.Tool, len(names))
-	all, probing := errgroup.WithContext(ctx)
+	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(MaxProbes)
 	for i, name := range names {
 		all.Go(func() error {
@@ -72,24 +63,30 @@ func (e *Examiner) prove(ctx context.Context, present *present, names []string, 
 				return err
 			}
 			if reusable != nil && reusable(name, before[name].Standing.Last) {
-				if stored, ok := e.stored(probing, one, before[name]); ok {
+				if stored, ok := e.stored(ctx, one, before[name]); ok {
 					results[i] = stored
 					return nil
 				}
 			}
-			record, err := e.share(probing, present, one, true)
-			results[i], lists[i] = registry.Probed{ResultID: record.ID, Summary: record.Summary}, record.ToolList
+			flown, err := e.share(ctx, present, one, true)
+			if err == nil {
+				results[i] = registry.Probed{ResultID: flown.record.ID, Summary: flown.record.Summary, Drift: flown.drift}
+			}
 			return err
 		})
 	}
 	if err := all.Wait(); err != nil {
 		return nil, err
 	}
-	return e.withDrift(ctx, names, results, lists)
+	found := make(map[string]registry.Probed, len(names))
+	for i, name := range names {
+		found[name] = results[i]
+	}
+	return found, nil
 }
 
 // stored is the newest result, if it is whole and of what the component is now.
-// Where it is not, the component is probed, so that no error matters.
+// Where it is not, or cannot be read, the component is probed.
 func (e *Examiner) stored(ctx context.Context, one *entry, known registry.Known) (registry.Probed, bool) {
 	if known.Registration != one.registration {
 		return registry.Probed{}, false
@@ -106,25 +103,8 @@ func (e *Examiner) stored(ctx context.Context, one *entry, known registry.Known)
 	if !result.Passed() || summary.ToolsDigest != "" && summary.Tools == nil { // left out for its size
 		return registry.Probed{}, false
 	}
-	return registry.Probed{ResultID: kept.ID, Summary: summary, Reused: true}, true
-}
-
-// withDrift adds to the results how their tools differ from those that are
-// accepted now.
-func (e *Examiner) withDrift(ctx context.Context, names []string, results []registry.Probed, lists [][]registry.Tool) (proven, error) {
-	known, err := e.known(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	found := make(proven, len(names))
-	for i, name := range names {
-		one := results[i]
-		if one.Drift, err = e.drift(ctx, known[name].AcceptedDigest, one.Summary.ToolsDigest, lists[i]); err != nil {
-			return nil, err
-		}
-		found[name] = one
-	}
-	return found, nil
+	drift, err := e.drift(ctx, known.AcceptedDigest, summary.ToolsDigest, nil)
+	return registry.Probed{ResultID: kept.ID, Summary: summary, Drift: drift, Reused: true}, err == nil
 }
 
 // known is what the store knows, by name; who was never registered is absent.
@@ -134,7 +114,7 @@ func (e *Examiner) known(ctx context.Context, names []string) (map[string]regist
 	}
 	list, err := e.Store.Known(ctx, names)
 	if err != nil {
-		return nil, unavailable(err, "what is known of the components cannot be read")
+		return nil, refused(err, "what is known of the components cannot be read")
 	}
 	known := make(map[string]registry.Known, len(list))
 	for _, one := range list {
@@ -170,7 +150,7 @@ func (e *Examiner) toolList(ctx context.Context, digest string) ([]registry.Tool
 	case errors.Is(err, fault.NotFound):
 		return nil, nil
 	case err != nil:
-		return nil, unavailable(err, "a list of tools cannot be read")
+		return nil, refused(err, "a list of tools cannot be read")
 	}
 	return tools, nil
 }
@@ -185,7 +165,7 @@ func (e *Examiner) document(ctx context.Context, id string) (json.RawMessage, re
 	case errors.Is(err, fault.NotFound):
 		return nil, "", nil
 	case err != nil:
-		return nil, "", unavailable(err, "the newest result cannot be read")
+		return nil, "", refused(err, "the newest result cannot be read")
 	}
 	return kept.Document, kept.Kind, nil
 }

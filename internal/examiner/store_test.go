@@ -2,7 +2,6 @@ package examiner_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -28,7 +27,8 @@ func newMemory() *memory {
 	return &memory{known: map[string]registry.Known{}, kept: map[string]registry.Kept{}, lists: map[string][]registry.Tool{}}
 }
 
-var errBroken = errors.New("the disk is gone")
+// errBroken is what a database says that cannot be reached.
+var errBroken = fault.New(fault.Unavailable, "the disk is gone").WithHint("Find it.")
 
 // breakDown makes every later call fail, until it is told nil.
 func (m *memory) breakDown(err error) {
