@@ -1,10 +1,11 @@
 // Package telemetry owns how Countersign tells what it does to whoever operates
-// it: structured logs on one writer.
+// it: structured logs on one writer, and metrics for Prometheus.
 //
-// It knows no part of the product, and there is no global logger: whoever logs
-// was given a logger. Its one idea is that a log is read by people in a terminal
-// and by machines elsewhere, and is safe for both: what an agent or a client
-// said stands in quoted attributes, never in a message.
+// Of the product it knows only the words of results, and nothing in it is global:
+// whoever logs was given a logger, and whoever measures its metrics. Its one idea
+// is that what it tells is read by people in a terminal and by machines
+// elsewhere, and is safe for both: what an agent or a client said stands in
+// quoted attributes, never in a message, and never in a label.
 package telemetry
 
 import (

@@ -1,0 +1,136 @@
+package telemetry_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/countersign-dev/countersign/internal/patrol"
+	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/telemetry"
+)
+
+var _ patrol.Observer = (*telemetry.Metrics)(nil)
+
+// scrape returns the lines that Prometheus reads of metrics of ours.
+func scrape(t *testing.T, m *telemetry.Metrics) []string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	if answer.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", answer.Code, answer.Body)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "\ngo_goroutines ") {
+		t.Error("the metrics of the Go runtime are missing")
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "countersign_") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// labelValue is the value of a label in a line.
+var labelValue = regexp.MustCompile(`="(\\.|[^"])*"`)
+
+// series returns the lines without their numbers.
+func series(lines []string) []string {
+	var names []string
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "#") {
+			line = line[:strings.LastIndexByte(line, ' ')]
+		}
+		names = append(names, line)
+	}
+	return names
+}
+
+func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
+	t.Parallel()
+	want, err := os.ReadFile("testdata/metrics.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := telemetry.NewMetrics("1.2.3")
+	before := series(scrape(t, m))
+	var names []string
+	for _, one := range before {
+		names = append(names, labelValue.ReplaceAllString(one, ""))
+	}
+	if diff := cmp.Diff(string(want), strings.Join(slices.Compact(names), "\n")+"\n"); diff != "" {
+		t.Errorf("metrics (-golden +got):\n%s", diff)
+	}
+	// Whatever happens, no label leaves its closed set, and no series appears.
+	m.Examined(registry.KindMCPServer, registry.Summary{
+		Outcome: registry.OutcomeFailed, Latency: time.Second, Causes: []registry.Cause{registry.Refused, registry.Timeout},
+	})
+	m.Reloaded(false)
+	if diff := cmp.Diff(before, series(scrape(t, m))); diff != "" {
+		t.Errorf("series before and after use (-before +after):\n%s", diff)
+	}
+	m.Examined("teapot", registry.Summary{Outcome: "brewing", Causes: []registry.Cause{"hostile\n{}"}})
+	for _, line := range scrape(t, m) {
+		if strings.Contains(line, "teapot") || strings.Contains(line, "hostile") || strings.Contains(line, "brewing") {
+			t.Errorf("a label has left its closed set: %s", line)
+		}
+	}
+}
+
+func TestMetrics_countWhatTheyAreTold(t *testing.T) {
+	t.Parallel()
+	m := telemetry.NewMetrics("1.2.3")
+	m.Holding(true)
+	m.Started(3 * time.Millisecond)
+	m.Started(7 * time.Second)
+	m.Examined(registry.KindMCPServer, registry.Summary{Outcome: registry.OutcomePassed, Latency: 20 * time.Millisecond})
+	m.Examined(registry.KindMCPServer, registry.Summary{Outcome: registry.OutcomeFailed, Causes: []registry.Cause{registry.ZeroTools}})
+	m.Examined(registry.KindMCPServer, registry.Summary{Outcome: registry.OutcomeUndecided, Causes: []registry.Cause{registry.Denied}})
+	m.Stored(256, 10*time.Millisecond)
+	m.Stored(4, 10*time.Millisecond)
+	m.Dropped(3)
+	m.Reloaded(true)
+	m.Reloaded(false)
+	lines := scrape(t, m)
+	for _, want := range []string{
+		`countersign_patrol_lease_held 1`,
+		`countersign_patrol_lag_seconds_count 2`,
+		`countersign_patrol_lag_seconds_bucket{le="0.005"} 1`,
+		`countersign_patrol_probes_total{kind="mcp_server",outcome="passed"} 1`,
+		`countersign_patrol_probes_total{kind="mcp_server",outcome="failed"} 1`,
+		`countersign_patrol_probes_total{kind="mcp_server",outcome="undecided"} 1`,
+		`countersign_patrol_probe_causes_total{cause="zero_tools",kind="mcp_server"} 1`,
+		`countersign_patrol_probe_causes_total{cause="denied",kind="mcp_server"} 1`,
+		`countersign_patrol_probe_causes_total{cause="dns",kind="mcp_server"} 0`,
+		`countersign_patrol_probe_duration_seconds_count{kind="mcp_server"} 3`,
+		`countersign_patrol_results_stored_total 260`,
+		`countersign_patrol_results_dropped_total 3`,
+		`countersign_config_reloads_total{result="accepted"} 1`,
+		`countersign_config_reloads_total{result="rejected"} 1`,
+		`countersign_config_rejected 1`,
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("%s is not among\n%s", want, strings.Join(lines, "\n"))
+		}
+	}
+	m.Holding(false)
+	m.Reloaded(true)
+	for _, want := range []string{`countersign_patrol_lease_held 0`, `countersign_config_rejected 0`} {
+		if !slices.Contains(scrape(t, m), want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
