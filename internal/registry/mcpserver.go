@@ -110,9 +110,30 @@ func (r *ProbeResult) Summary() Summary {
 		summary.Reason = r.degraded()
 		summary.Degraded = summary.Reason != ""
 	} else {
-		summary.Reason = Shorten(cmp.Or(r.Error(), string(ListTools)+": "+string(ZeroTools)), MaxDetail)
+		summary.Reason = Shorten(cmp.Or(r.failures(), string(ListTools)+": "+string(ZeroTools)), MaxDetail)
 	}
 	return summary
+}
+
+// failures is Error, but for naming gates that failed in the same words together.
+func (r *ProbeResult) failures() string {
+	var said []string
+	gates := map[string][]string{}
+	for _, gate := range Gates() {
+		got := r.Gate(gate)
+		if got.OK {
+			continue
+		}
+		words := got.failure()
+		if gates[words] == nil {
+			said = append(said, words)
+		}
+		gates[words] = append(gates[words], string(gate))
+	}
+	for i, words := range said {
+		said[i] = strings.Join(gates[words], ", ") + words
+	}
+	return strings.Join(said, "; ")
 }
 
 // proof is what Passed is computed from.

@@ -43,7 +43,7 @@ func TestSummary_saysWhatTheGatesSay(t *testing.T) {
 			gates{fail(registry.Refused), fail(registry.Refused), fail(registry.Timeout)},
 			0, registry.OutcomeFailed,
 			[]registry.Cause{registry.Refused, registry.Timeout},
-			"healthz: refused: words; test: refused: words; listTools: timeout: words",
+			"healthz, test: refused: words; listTools: timeout: words",
 			`{"healthz":false,"test":false,"listTools":false,"toolCount":0}`,
 		},
 		"sound gates without a tool": {
@@ -57,7 +57,7 @@ func TestSummary_saysWhatTheGatesSay(t *testing.T) {
 			gates{fail(registry.Denied), fail(registry.Denied), fail(registry.Overloaded)},
 			0, registry.OutcomeUndecided,
 			[]registry.Cause{registry.Denied, registry.Overloaded},
-			"healthz: denied: words; test: denied: words; listTools: overloaded: words",
+			"healthz, test: denied: words; listTools: overloaded: words",
 			`{"healthz":false,"test":false,"listTools":false,"toolCount":0}`,
 		},
 		"what is ours beside gates that held": {

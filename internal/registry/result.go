@@ -98,19 +98,22 @@ func (r *ProbeResult) Gate(gate Gate) GateResult {
 func (r *ProbeResult) Error() string {
 	var failures []string
 	for _, gate := range Gates() {
-		got := r.Gate(gate)
-		if got.OK {
-			continue
+		if got := r.Gate(gate); !got.OK {
+			failures = append(failures, string(gate)+got.failure())
 		}
-		words := []string{string(gate)}
-		for _, word := range []string{string(got.Cause), got.Detail} {
-			if word != "" {
-				words = append(words, word)
-			}
-		}
-		failures = append(failures, strings.Join(words, ": "))
 	}
 	return strings.Join(failures, "; ")
+}
+
+// failure is why a gate failed, to stand behind its name.
+func (g GateResult) failure() string {
+	var words strings.Builder
+	for _, word := range []string{string(g.Cause), g.Detail} {
+		if word != "" {
+			words.WriteString(": " + word)
+		}
+	}
+	return words.String()
 }
 
 // MarshalJSON writes the document of the contract.
