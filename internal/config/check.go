@@ -135,10 +135,10 @@ func (c *checker) duration(p path, text duration, shortest, longest time.Duratio
 	return parsed
 }
 
-// number is 0 when the key is not there.
-func (c *checker) number(p path, written, lowest, highest int) int {
-	if c.has(p) && !c.broken[p] && (written < lowest || written > highest) {
-		c.complain(p, fmt.Sprintf("%d is not between %d and %d", written, lowest, highest), "Write a number in between.")
+// number is one from 1 on; 0 when the key is not there.
+func (c *checker) number(p path, written, highest int) int {
+	if c.has(p) && !c.broken[p] && (written < 1 || written > highest) {
+		c.complain(p, fmt.Sprintf("%d is not between 1 and %d", written, highest), "Write a number in between.")
 	}
 	return written
 }

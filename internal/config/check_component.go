@@ -30,8 +30,8 @@ func (c *checker) component(name string, written component) registry.Component {
 		Interval:        c.duration(p.child("interval"), common.Interval, minInterval, maxInterval),
 		TTL:             c.duration(p.child("ttl"), common.TTL, minInterval, maxTTL),
 		ProbingDeadline: c.duration(p.child("probing_deadline"), common.ProbingDeadline, minInterval, maxTTL),
-		Rise:            c.number(p.child("rise"), common.Rise, 1, maxInARow),
-		Fall:            c.number(p.child("fall"), common.Fall, 1, maxInARow),
+		Rise:            c.number(p.child("rise"), common.Rise, maxInARow),
+		Fall:            c.number(p.child("fall"), common.Fall, maxInARow),
 	}
 	if every := made.Policy().Interval; made.TTL > 0 && made.TTL < every && !c.broken[p.child("ttl")] && !c.broken[p.child("interval")] {
 		c.complain(p.child("ttl"), fmt.Sprintf("a result would not count until the next probe, %v later", every),

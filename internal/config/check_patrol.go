@@ -33,8 +33,8 @@ func (c *checker) retention(written retention, otherwise registry.Retention) reg
 func (c *checker) patrol(written patrol, otherwise Patrol) Patrol {
 	const p = path("patrol")
 	return Patrol{
-		Concurrency: cmp.Or(c.number(p.child("concurrency"), written.Concurrency, 1, maxConcurrency), otherwise.Concurrency),
-		PerHost:     cmp.Or(c.number(p.child("per_host"), written.PerHost, 1, maxConcurrency), otherwise.PerHost),
+		Concurrency: cmp.Or(c.number(p.child("concurrency"), written.Concurrency, maxConcurrency), otherwise.Concurrency),
+		PerHost:     cmp.Or(c.number(p.child("per_host"), written.PerHost, maxConcurrency), otherwise.PerHost),
 	}
 }
 

@@ -184,9 +184,14 @@ func Check(file string) (*Config, *Invalid, error) {
 
 // parse reads the content of a file that is in folder.
 func parse(file, folder, content string) (*Config, *Invalid) {
+	return parseWith(knownKinds(), file, folder, content)
+}
+
+// parseWith is parse where components may be of the given kinds.
+func parseWith(of kinds, file, folder, content string) (*Config, *Invalid) {
 	digest := sha256.Sum256([]byte(content))
 	content = strings.TrimPrefix(content, "\ufeff")
-	d := &decoder{file: file, places: map[path]place{}, broken: map[path]bool{}}
+	d := &decoder{file: file, kinds: of, everyKey: of.everyKey(), places: map[path]place{}, broken: map[path]bool{}}
 	for line := range strings.SplitSeq(content, "\n") {
 		d.lines = append(d.lines, strings.TrimSuffix(line, "\r"))
 	}

@@ -181,21 +181,26 @@ func meantByWhole(folder string) *Config {
 						Expect: registry.Expectation{Path: "$.a", Equals: json.RawMessage(`{"b":[1]}`)}, Force: true,
 					},
 					Private: []registry.Secret{text("k-1")},
-				}},
+				},
+			},
 			{
-				Name: "files", Spec: &registry.MCPServer{Profile: registry.Protocol, Drift: registry.DriftWarns,
+				Name: "files", Spec: &registry.MCPServer{
+					Profile: registry.Protocol, Drift: registry.DriftWarns,
 					Command: []string{"npx", "-y", "server"}, Dir: folder,
 					Env:    map[string]registry.Secret{"MODE": text("fast"), "TOKEN": at("env:TOKEN")},
 					Canary: &registry.Canary{Tool: "t", Expect: registry.Expectation{Matches: regexp.MustCompile(`^a\d$`)}},
-				}},
+				},
+			},
 			{
-				Name: "api", Spec: &registry.MCPServer{Profile: registry.Protocol, Drift: registry.DriftWarns, URL: "https://api.example.org/mcp",
+				Name: "api", Spec: &registry.MCPServer{
+					Profile: registry.Protocol, Drift: registry.DriftWarns, URL: "https://api.example.org/mcp",
 					Credentials: registry.Credentials{OAuth: &registry.OAuth{
 						Issuer: "https://login.example.org", TokenURL: "https://login.example.org/t", ClientID: "me",
 						ClientSecret: at("env:S"), Scopes: []string{"a"},
 					}},
 					Canary: &registry.Canary{Tool: "t", Expect: registry.Expectation{Path: "$.a", MinCount: 2}},
-				}},
+				},
+			},
 		},
 		Front: Front{
 			Listen: "127.0.0.1:0",

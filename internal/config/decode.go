@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +32,8 @@ type place struct{ key, value, end position }
 // the way; it knows the form of the values and not what they mean.
 type decoder struct {
 	file       string
+	kinds      kinds    // that components may be of
+	everyKey   []string // of components of these kinds
 	lines      []string
 	places     map[path]place
 	problems   []Problem
@@ -57,7 +58,9 @@ func (d *decoder) into(node ast.Node, p path, value reflect.Value) {
 		d.document(node, p, value)
 		return
 	case reflect.TypeFor[component]():
-		d.component(node, p, value)
+		if made, ok := reflect.TypeAssert[*component](value.Addr()); ok {
+			d.component(node, p, made)
+		}
 		return
 	case reflect.TypeFor[hiddenText]():
 		if text, ok := node.(*ast.StringNode); !ok || !isReference(text.Value) {
@@ -98,18 +101,18 @@ func (d *decoder) section(node ast.Node, p path, value reflect.Value) {
 // keys reads pairs into the structs whose keys they are, and refuses any other.
 // The kind is that of the component whose keys they are, if any.
 func (d *decoder) keys(pairs []pair, p path, kind string, sections ...reflect.Value) {
+	fields := map[string]reflect.Value{}
+	for _, section := range sections {
+		for i, key := range keysOf(section.Type()) {
+			fields[key] = section.Field(i)
+		}
+	}
 	for _, pair := range pairs {
-		field := reflect.Value{}
-		for _, section := range sections {
-			if i := slices.Index(keysOf(section.Type()), pair.name); i >= 0 {
-				field = section.Field(i)
-			}
-		}
-		if !field.IsValid() {
+		if field, ok := fields[pair.name]; ok {
+			d.into(pair.node, p.child(pair.name), field)
+		} else {
 			d.unknown(pair, p, kind, sections)
-			continue
 		}
-		d.into(pair.node, p.child(pair.name), field)
 	}
 }
 
@@ -137,7 +140,7 @@ func (d *decoder) unknown(pair pair, p path, kind string, sections []reflect.Val
 		hint = "Did you mean " + near + "?"
 	}
 	if len(sections) > 1 {
-		hint = cmp.Or(hintOfUnknown(pair.name, sections[1].Type()), hint)
+		hint = cmp.Or(d.kinds.hintOfUnknown(pair.name, sections[1].Type()), hint)
 	}
 	d.add(pair.where, p.child(pair.name), message, hint)
 }

@@ -68,7 +68,7 @@ func countSections(section reflect.Type, seen map[reflect.Type]bool) int {
 	seen[section] = true
 	if section == reflect.TypeFor[component]() {
 		count := countSections(reflect.TypeFor[commonKeys](), seen)
-		for _, each := range kinds() {
+		for _, each := range knownKinds() {
 			count += countSections(reflect.TypeOf(each.keys()), seen)
 		}
 		return count

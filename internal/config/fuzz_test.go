@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/internal/registry"
-
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // FuzzParse wants every text to be read or refused, with a number of problems

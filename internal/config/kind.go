@@ -12,7 +12,7 @@ import (
 
 // kind is what the file says of components of one kind beyond what all have. What
 // belongs to one kind stands in a file of its own, such as mcpserver.go, and has
-// a row in the table kinds.
+// a row in the table that knownKinds returns.
 type kind struct {
 	name   registry.Kind
 	keys   func() ownKeys                                                     // empty ones
@@ -20,9 +20,11 @@ type kind struct {
 	shown  func(spec registry.Spec) Shown
 }
 
-// kinds is the table of the kinds, in the order in which they are documented.
-func kinds() []kind {
-	return []kind{
+// kinds is a table of kinds, in the order in which they are documented.
+type kinds []kind
+
+func knownKinds() kinds {
+	return kinds{
 		{registry.KindMCPServer, func() ownKeys { return new(mcpServer) }, doubtsOfMCPServer, shownOfMCPServer},
 	}
 }
@@ -42,35 +44,89 @@ type Shown struct {
 
 // Show is what a list shows of a component.
 func Show(component *registry.Component) Shown {
-	if of, ok := kindOf(string(component.Kind())); ok {
+	if of, ok := knownKinds().of(string(component.Kind())); ok {
 		return of.shown(component.Spec)
 	}
 	return Shown{}
 }
 
-func kindOf(name string) (kind, bool) {
-	all := kinds()
-	i := slices.IndexFunc(all, func(each kind) bool { return string(each.name) == name })
+func (k kinds) of(name string) (kind, bool) {
+	i := slices.IndexFunc(k, func(each kind) bool { return string(each.name) == name })
 	if i < 0 {
 		return kind{}, false
 	}
-	return all[i], true
+	return k[i], true
+}
+
+func (k kinds) names() []string {
+	var names []string
+	for _, each := range k {
+		names = append(names, string(each.name))
+	}
+	return names
+}
+
+// String names the kinds as part of a sentence.
+func (k kinds) String() string {
+	if len(k) == 1 {
+		return "the kind " + string(k[0].name)
+	}
+	return "the kinds " + strings.Join(k.names(), ", ")
+}
+
+// ownKeys returns the kind's own keys.
+func (k kind) ownKeys() []string { return keysOf(reflect.TypeOf(k.keys()).Elem()) }
+
+// everyKey returns the keys that a component of some kind may have.
+func (k kinds) everyKey() []string {
+	every := keysOf(reflect.TypeFor[commonKeys]())
+	for _, each := range k {
+		every = append(every, each.ownKeys()...)
+	}
+	return every
+}
+
+// likeliest is the kind that has most of the keys.
+func (k kinds) likeliest(pairs []pair) kind {
+	count := func(of kind) int {
+		own, found := of.ownKeys(), 0
+		for _, each := range pairs {
+			if slices.Contains(own, each.name) {
+				found++
+			}
+		}
+		return found
+	}
+	return slices.MaxFunc(k, func(a, b kind) int { return count(a) - count(b) })
 }
 
 // isPlanned reports whether a later version will know a kind, whose keys this
 // one cannot judge.
-func isPlanned(name string) bool {
-	_, known := kindOf(name)
+func (k kinds) isPlanned(name string) bool {
+	_, known := k.of(name)
 	return !known && slices.Contains([]string{"model", "harness", "knowledge_base"}, name)
 }
 
-// component reads a component: the keys that all have, and those of its kind.
-func (d *decoder) component(node ast.Node, p path, value reflect.Value) {
-	made, ok := value.Addr().Interface().(*component)
-	if !ok {
-		return
+// hintOfUnknown says what to do about a key that a component does not have; empty
+// when nothing is known about it. The section is the kind's own.
+func (k kinds) hintOfUnknown(key string, section reflect.Type) string {
+	for field := range section.Fields() {
+		below := field.Type
+		if field.Tag.Get("yaml") == "credentials" && below.Kind() == reflect.Struct && slices.Contains(keysOf(below), key) {
+			return "It belongs below credentials."
+		}
 	}
-	pairs, ok := d.pairs(node, p, everyKey())
+	for _, each := range k {
+		if slices.Contains(each.ownKeys(), key) {
+			return "It is a key of the kind " + string(each.name) + "."
+		}
+	}
+	return ""
+}
+
+// component reads a component: the keys that all have, and those of its kind.
+func (d *decoder) component(node ast.Node, p path, made *component) {
+	pairs, ok := d.pairs(node, p, d.everyKey)
 	if !ok {
 		return
 	}
@@ -88,73 +144,31 @@ func (d *decoder) component(node ast.Node, p path, value reflect.Value) {
 	d.keys(pairs, p, named, reflect.ValueOf(&made.common).Elem(), reflect.ValueOf(made.own).Elem())
 }
 
-// everyKey returns the keys that a component of some kind may have.
-func everyKey() []string {
-	every := keysOf(reflect.TypeFor[commonKeys]())
-	for _, each := range kinds() {
-		every = append(every, keysOf(reflect.TypeOf(each.keys()).Elem())...)
-	}
-	return every
-}
-
 // chosen is the kind that a component says it is, and whether this version can
 // judge its keys. A component that says none, or one that nobody knows, is taken
 // for the kind that has most of its keys.
 func (d *decoder) chosen(pairs []pair, p path) (kind, bool) {
 	i := slices.IndexFunc(pairs, func(each pair) bool { return each.name == "kind" })
 	if i < 0 {
-		likely := likeliest(pairs)
+		likely := d.kinds.likeliest(pairs)
 		d.add(d.places[p].key, p.child("kind"), "kind is missing", "Add the line kind: "+string(likely.name)+".")
 		return likely, true
 	}
 	where, at, name := startOf(pairs[i].node), p.child("kind"), pairs[i].node.GetToken().Value
-	if of, ok := kindOf(name); ok {
+	if of, ok := d.kinds.of(name); ok {
 		return of, true
 	}
-	if isPlanned(name) {
+	if d.kinds.isPlanned(name) {
 		d.add(where, at, "this version does not know components of the kind "+name,
-			"It knows "+knownKinds()+". Leave out this component, or use a version that knows its kind.")
+			"It knows "+d.kinds.String()+". Leave out this component, or use a version that knows its kind.")
 		return kind{}, false
 	}
-	hint := "This version knows " + knownKinds() + "."
-	if near := nearest(name, kindNames()); near != "" {
+	hint := "This version knows " + d.kinds.String() + "."
+	if near := nearest(name, d.kinds.names()); near != "" {
 		hint = "Did you mean " + near + "?"
 	}
 	d.add(where, at, "there is no kind "+quotedKey(name), hint)
-	return likeliest(pairs), true
-}
-
-// likeliest is the kind that has most of the keys.
-func likeliest(pairs []pair) kind {
-	return slices.MaxFunc(kinds(), func(a, b kind) int { return a.has(pairs) - b.has(pairs) })
-}
-
-// has counts the keys that are the kind's own.
-func (k kind) has(pairs []pair) int {
-	own, count := keysOf(reflect.TypeOf(k.keys()).Elem()), 0
-	for _, each := range pairs {
-		if slices.Contains(own, each.name) {
-			count++
-		}
-	}
-	return count
-}
-
-func kindNames() []string {
-	var names []string
-	for _, each := range kinds() {
-		names = append(names, string(each.name))
-	}
-	return names
-}
-
-// knownKinds names the kinds as part of a sentence.
-func knownKinds() string {
-	names := kindNames()
-	if len(names) == 1 {
-		return "the kind " + names[0]
-	}
-	return "the kinds " + strings.Join(names, ", ")
+	return d.kinds.likeliest(pairs), true
 }
 
 // planned reads of a component of a planned kind what secrets may stand in it,
@@ -163,7 +177,6 @@ func (d *decoder) planned(pairs []pair, p path, made *component) {
 	told := len(d.problems)
 	for _, each := range pairs {
 		if each.name == "kind" {
-			made.common.Kind = each.node.GetToken().Value
 			continue
 		}
 		if each.name == "credentials" {
@@ -172,24 +185,4 @@ func (d *decoder) planned(pairs []pair, p path, made *component) {
 		d.hide(each.node)
 	}
 	d.problems = d.problems[:told]
-}
-
-// hintOfUnknown says what to do about a key that a component does not have; empty
-// when nothing is known about it.
-func hintOfUnknown(key string, own reflect.Type) string {
-	for field := range own.Fields() {
-		section := field.Type
-		if section.Kind() == reflect.Pointer {
-			section = section.Elem()
-		}
-		if field.Tag.Get("yaml") == "credentials" && section.Kind() == reflect.Struct && slices.Contains(keysOf(section), key) {
-			return "It belongs below credentials."
-		}
-	}
-	for _, each := range kinds() {
-		if slices.Contains(keysOf(reflect.TypeOf(each.keys()).Elem()), key) {
-			return "It is a key of the kind " + string(each.name) + "."
-		}
-	}
-	return ""
 }

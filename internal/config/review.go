@@ -47,7 +47,7 @@ func (r *reviewer) doubts() []Problem {
 // component says what is doubtful about a component of any kind, and of its kind.
 func (r *reviewer) component(component *registry.Component) []Problem {
 	p, policy := path("components").child(component.Name), component.Policy()
-	of, ok := kindOf(string(component.Kind()))
+	of, ok := r.decoder.kinds.of(string(component.Kind()))
 	if !ok {
 		return nil
 	}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println(publicPart(key))
+	fmt.Fprintln(os.Stdout, publicPart(key))
 }
 
 func publicPart(key ed25519.PrivateKey) string {
