@@ -17,9 +17,9 @@ import (
 func TestPatrol_stalledOnPurpose(t *testing.T) {
 	t.Parallel()
 	const interval, ttl = 10 * time.Second, 30 * time.Second
-	for name, stall := range map[string]func(s *scene, blocked chan struct{}){
-		"probes never end": func(s *scene, blocked chan struct{}) {
-			s.examiner.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+	for name, stall := range map[string]func(s *scene, x *examiner, blocked chan struct{}){
+		"probes never end": func(s *scene, x *examiner, blocked chan struct{}) {
+			x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
 				select {
 				case <-ctx.Done():
 				case <-blocked:
@@ -27,14 +27,14 @@ func TestPatrol_stalledOnPurpose(t *testing.T) {
 				return failed(), ctx.Err()
 			})
 		},
-		"the store never answers": func(s *scene, blocked chan struct{}) {
+		"the store never answers": func(s *scene, x *examiner, blocked chan struct{}) {
 			release := s.line.hold()
 			go func() {
 				<-blocked
 				release()
 			}()
 		},
-		"the store refuses everything": func(s *scene, _ chan struct{}) { s.line.breaks(errCut) },
+		"the store refuses everything": func(s *scene, _ *examiner, _ chan struct{}) { s.line.breaks(errCut) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +48,7 @@ func TestPatrol_stalledOnPurpose(t *testing.T) {
 					t.Fatal(err)
 				}
 				blocked := make(chan struct{})
-				stall(s, blocked)
+				stall(s, x, blocked)
 				for range int(2 * ttl / time.Second) {
 					pass(time.Second)
 					never(t, on, components, registry.Unavailable)
