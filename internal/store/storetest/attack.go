@@ -43,13 +43,15 @@ func attacks(t *testing.T, location string) {
 	db := open(t, location)
 	expand := stage(t, db)
 	fired := map[string]bool{}
+	witness := raw(t, location, false)
+	before := dump(t, witness)
 	for _, a := range allAttacks() {
 		if a.only != "" && a.only != db.Kind() {
 			continue
 		}
 		foreign := raw(t, location, a.keys)
-		before := dump(t, foreign)
 		err := strike(t.Context(), foreign, db.Kind(), a, expand)
+		foreign.Close()
 		name := db.Violated(err)
 		fired[name] = true
 		if name == "foreign_key" && slices.ContainsFunc(a.refusedBy, isForeignKey) {
@@ -57,9 +59,11 @@ func attacks(t *testing.T, location string) {
 		} else if !slices.Contains(a.refusedBy, name) {
 			t.Errorf("%s: got %v (%s), want a refusal by one of %v", a.name, err, name, a.refusedBy)
 		}
-		if diff := cmp.Diff(before, dump(t, foreign)); diff != "" {
+		after := dump(t, witness)
+		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("%s left a trace (-before +after):\n%s", a.name, diff)
 		}
+		before = after
 	}
 	for _, rule := range store.Constraints() {
 		if (rule.Only == "" || rule.Only == db.Kind()) && !fired[rule.Name] {
@@ -91,12 +95,12 @@ func stage(t *testing.T, db *store.Database) func(string) string {
 	verified := brought(t, db, task.Verified)
 	fresh := string(newTask(alice, "t", "c").TaskID)
 	created := mustRead(t, db, verified)
-	return strings.NewReplacer(
+	return strings.NewReplacer(append(stageRegistry(t, db),
 		"{P}", string(brought(t, db, task.Pending)), "{C}", string(claimed.TaskID), "{V}", string(verified),
 		"{V AT}", fmt.Sprint(int64(created.CreatedAt)), "{R}", string(brought(t, db, task.Rejected)), "{O}", string(superseded),
 		"{N}", fresh, "{U}", strings.ToUpper(fresh), "{D}", strings.Repeat("0a", 32),
 		"{BIRTH}", birthCriterion+birthTransition, "{CRITERION}", birthCriterion,
-	).Replace
+	)...).Replace
 }
 
 // strike runs an attack and commits. With guards peeled or several statements, a
@@ -132,7 +136,7 @@ func strike(ctx context.Context, foreign *sql.DB, kind string, a attack, expand 
 	return failed
 }
 
-// dump returns every row of the task gate.
+// dump returns every row of the task gate and the registry.
 func dump(t testing.TB, foreign *sql.DB) []string {
 	t.Helper()
 	var found []string
@@ -142,7 +146,7 @@ func dump(t testing.TB, foreign *sql.DB) []string {
 	} {
 		found = append(found, dumpQuery(t, foreign, query)...)
 	}
-	return found
+	return append(found, dumpRegistry(t, foreign)...)
 }
 
 func dumpQuery(t testing.TB, foreign *sql.DB, query string) (found []string) {
