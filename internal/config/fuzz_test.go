@@ -1,7 +1,10 @@
 package config
 
 import (
+	"math"
+	"math/big"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +36,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if invalid == nil {
 			loaded.Warnings(Resolver{Lookup: func(string) (string, bool) { return "x", true }})
+			wantWhole(t, loaded)
 			return
 		}
 		if len(invalid.Problems) == 0 || len(invalid.Problems) > MaxProblems || invalid.Total < len(invalid.Problems) {
@@ -43,6 +47,59 @@ func FuzzParse(f *testing.F) {
 			if problem.Message == "" || problem.Line > strings.Count(text, "\n")+1 || lines > 4 {
 				t.Errorf("a problem that cannot be shown: %q", problem.String())
 			}
+		}
+	})
+}
+
+// wantWhole wants a valid configuration to name only what is there, and every
+// bound to hold.
+func wantWhole(t *testing.T, loaded *Config) {
+	t.Helper()
+	registered := loaded.Registered()
+	for i := range registered.Components {
+		if p := registered.Components[i].Policy(); p.TTL < p.Interval || p.Rise > maxInARow || p.Fall > maxInARow {
+			t.Errorf("a policy out of bounds: %+v", p)
+		}
+	}
+	for _, slot := range registered.Slots {
+		for _, name := range slot.Components() {
+			if registered.Component(name) == nil || registered.Component(name).Kind() != registered.Component(slot.Primary).Kind() {
+				t.Errorf("the slot %s names %q", slot.Name, name)
+			}
+		}
+	}
+	for _, run := range registered.Runs {
+		for _, slot := range run.Slots {
+			if registered.Slot(slot.Slot) == nil {
+				t.Errorf("the run %s names %q", run.Name, slot.Slot)
+			}
+		}
+		if len(run.Slots) == 0 || len(run.Slots) > MaxRunSlots {
+			t.Errorf("the run %s has %d slots", run.Name, len(run.Slots))
+		}
+	}
+	kept, patrol := loaded.Retention, loaded.Patrol
+	if kept.Raw < minRaw || kept.Hourly < minHourly || kept.MaxBytes < minHistory || patrol.Concurrency < 1 || patrol.PerHost < 1 {
+		t.Errorf("bounds that do not hold: %+v, %+v", kept, patrol)
+	}
+}
+
+// FuzzBytesOf wants a size to be what its number and unit say, and never to wrap
+// around.
+func FuzzBytesOf(f *testing.F) {
+	f.Add(uint64(1), "GiB")
+	f.Add(uint64(math.MaxUint64), "TB")
+	f.Fuzz(func(t *testing.T, number uint64, unit string) {
+		unit = strings.TrimLeft(unit, "0123456789")
+		got, ok := bytesOf(strconv.FormatUint(number, 10) + unit)
+		times := map[string]int64{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+		known, isUnit := times[strings.TrimSuffix(strings.TrimPrefix(unit, " "), "B")]
+		if !ok {
+			return
+		}
+		want := new(big.Int).Mul(new(big.Int).SetUint64(number), big.NewInt(known))
+		if !isUnit || want.IsInt64() && got != want.Int64() || !want.IsInt64() && got != math.MaxInt64 {
+			t.Errorf("%d%s is %d", number, unit, got)
 		}
 	})
 }

@@ -11,9 +11,13 @@ func nearest(key string, known []string) string {
 	if len(key) > maxKeyLength {
 		return ""
 	}
-	best, fewest := "", 3
+	best, fewest, meant := "", 3, bare(key)
 	for _, candidate := range known {
-		if changes := distance(bare(key), bare(candidate)); changes < fewest && changes < len(candidate)-1 {
+		other := bare(candidate)
+		if len(other)-len(meant) >= fewest || len(meant)-len(other) >= fewest {
+			continue // which is cheaper to tell
+		}
+		if changes := distance(meant, other); changes < fewest && changes < len(candidate)-1 {
 			best, fewest = candidate, changes
 		}
 	}
@@ -22,7 +26,7 @@ func nearest(key string, known []string) string {
 
 // bare is a key without what people write differently.
 func bare(key string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(key), "_", ""), "-", "")
 }
 
 // distance is the number of insertions, deletions and replacements of bytes that
