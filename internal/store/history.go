@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -60,6 +59,18 @@ func account(ctx context.Context, in session, bytes int64) error {
 	}
 	_, err := in.ExecContext(ctx, updateHistory, bytes)
 	return err
+}
+
+// HistoryBytes returns what results, hours and preflights are taken to need: see
+// registry.Retention. Faults: Unavailable.
+func (d *Database) HistoryBytes(ctx context.Context) (int64, error) {
+	var bytes int64
+	err := d.read(ctx, func(ctx context.Context, in session) error {
+		var err error
+		bytes, err = one[int64](ctx, in, selectTurn)
+		return err
+	})
+	return bytes, d.explained("read the account of the history", err)
 }
 
 // store adds the roll-ups to those stored, and returns what those that are new
@@ -226,8 +237,3 @@ func resultBytes(record *registry.Record, texts int) int64 {
 }
 
 func hourBytes(component string) int64 { return int64(hourOverhead + 2*len(component)) }
-
-// unreadable says that a stored document is not what this program wrote.
-func unreadable(what string, err error) error {
-	return fmt.Errorf("read %s as it is stored: %w", what, err)
-}

@@ -18,14 +18,20 @@ import (
 // ofRegistry are the tests of the registry's part of the suite.
 func ofRegistry() map[string]func(*testing.T, string) {
 	return map[string]func(*testing.T, string){
-		"a result is kept, folded and told whole":   recorded,
-		"a batch given again changes nothing":       recordedTwice,
-		"a component that is redefined begins anew": registered,
-		"documents are kept of what is remarkable":  documents,
-		"changes and hours add up":                  history,
-		"tools are accepted as they are seen":       accepted,
-		"a preflight is kept with its run":          preflights,
-		"known asks little of many":                 knownOfMany,
+		"a result is kept, folded and told whole":             recorded,
+		"a batch given again changes nothing":                 recordedTwice,
+		"a component that is redefined begins anew":           registered,
+		"documents are kept of what is remarkable":            documents,
+		"changes and hours add up":                            history,
+		"tools are accepted as they are seen":                 accepted,
+		"a preflight is kept with its run":                    preflights,
+		"a lease has one holder, and late writes are refused": lease,
+		"what is too old is trimmed":                          trimmedByAge,
+		"what does not fit is trimmed":                        trimmedByBytes,
+		"preflights beyond the limit are trimmed":             surplusPreflights,
+		"tools that nothing refers to are trimmed":            unusedTools,
+		"history stays within its bytes":                      year,
+		"known asks little of many":                           knownOfMany,
 	}
 }
 
@@ -186,7 +192,9 @@ func history(t *testing.T, location string) {
 	if since, err := db.Hours(t.Context(), "asm", day().Add(time.Minute), 10); err != nil || len(since) != 1 {
 		t.Errorf("hours since: %v, %v", since, err)
 	}
-	balanced(t, raw(t, location, false))
+	foreign := raw(t, location, false)
+	balanced(t, foreign)
+	addedUp(t, foreign)
 }
 
 func accepted(t *testing.T, location string) {
