@@ -17,6 +17,11 @@ type databaseFlag struct {
 	DB string `help:"Database: a SQLite file or a postgres:// URL. By default one file for this user." name:"db" placeholder:"FILE|URL"`
 }
 
+// registryDatabaseFlag says so for a command that reads the configuration file.
+type registryDatabaseFlag struct {
+	DB string `help:"Database: a SQLite file or a postgres:// URL. By default that of the configuration file, else one file for this user." name:"db" placeholder:"FILE|URL"`
+}
+
 // openDatabase opens the database at a location, or the default file when the
 // location is empty. A file that is not there is made; the folder of a location
 // that was given is not, since a mistyped one would be. The caller closes it.

@@ -23,7 +23,8 @@ type demoCommand struct{}
 // Help is what demo --help says beyond its one line.
 func (demoCommand) Help() string {
 	return "Two agents work one task over MCP, each with a server process of its own on one database in a temporary folder. " +
-		"Then two MCP servers are probed: one that works, and one that is up but whose tool is a broken download."
+		"Then two MCP servers are probed: one that works, and one that is up but whose tool is a broken download. " +
+		"A run that relies on the broken one may not start, until it has the other to fall back on."
 }
 
 // Run tells the story and cleans up behind itself. Its exit code is 0 only if

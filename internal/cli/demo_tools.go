@@ -20,23 +20,39 @@ import (
 
 const (
 	demoTool      = "portscan"       // what the probed servers run
+	demoHealthy   = "scanner-a"      // the server whose tool runs
+	demoBroken    = "scanner-b"      // the one that is up, and useless
 	demoStopWait  = 10 * time.Second // how long a part may take to end
 	demoMaxOutput = 1 << 20          // bytes read from a part
 )
 
 // tellOfTools probes two servers that differ in one thing: whether the tool
-// they exist for can really be run.
-func (s *demoStory) tellOfTools(ctx context.Context) error {
+// they exist for can really be run. Then it tells what that means for a run.
+func (s *demoStory) tellOfTools(ctx context.Context) (err error) {
 	s.heading("2. Do the tools really work?", "Two MCP servers with the same code; one was built around a truncated download.")
 	works := filepath.Join(s.folder, "complete", demoTool)
 	broken := filepath.Join(s.folder, "truncated", demoTool)
 	if err := installDemoTools(s.self, works, broken); err != nil {
 		return err
 	}
-	if err := s.probeScanner(ctx, "scanner-a", works, true); err != nil {
-		return err
+	var addresses []string
+	for _, each := range []struct {
+		name, tool string
+		healthy    bool
+	}{{demoHealthy, works, true}, {demoBroken, broken, false}} {
+		server := exec.CommandContext(ctx, s.self, "demo-scanner", "--name", each.name, "--tool", each.tool)
+		server.Stderr = s.log
+		address, stop, err := startDemoServer(server)
+		if err != nil {
+			return fmt.Errorf("start %s: %w", each.name, err)
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		if err := s.probeScanner(ctx, each.name, address, each.healthy); err != nil {
+			return err
+		}
+		addresses = append(addresses, address)
 	}
-	return s.probeScanner(ctx, "scanner-b", broken, false)
+	return s.tellOfStart(ctx, addresses[0], addresses[1])
 }
 
 // installDemoTools puts a tool that runs at one path and, at the other, the
@@ -65,48 +81,39 @@ func installDemoTools(self, works, broken string) error {
 	return nil
 }
 
-// probeScanner starts a scanner, probes it by the real command, prints the
-// verdict and checks that it is the one the story tells.
-func (s *demoStory) probeScanner(ctx context.Context, name, tool string, healthy bool) (err error) {
-	server := exec.CommandContext(ctx, s.self, "demo-scanner", "--name", name, "--tool", tool)
-	server.Stderr = s.log
-	address, stop, err := startDemoServer(server)
-	if err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-
+// probeScanner probes a scanner by the real command, shows what that found and
+// checks that it is what the story tells.
+func (s *demoStory) probeScanner(ctx context.Context, name, address string, healthy bool) error {
 	s.say("\n%s\n", s.paint.dim("$ countersign probe "+address))
-	var shown, result bytes.Buffer
-	if err := s.probe(ctx, &shown, healthy, address); err != nil {
-		return err
-	}
-	s.say("%s", shown.String())
-	if err := s.probe(ctx, &result, healthy, "--json", address); err != nil {
+	answer, err := s.ask(ctx, healthy, "probe", address)
+	if err != nil {
 		return err
 	}
 	var verdict registry.ProbeResult
-	if err := json.Unmarshal(result.Bytes(), &verdict); err != nil {
+	if err := json.Unmarshal(answer, &verdict); err != nil {
 		return fmt.Errorf("read the probe result of %s: %w", name, err)
 	}
 	if !verdict.Healthz.OK || !verdict.ListTools.OK || verdict.Test.OK != healthy {
-		return fmt.Errorf("%s: the verdict is not the one that its tool deserves: %s", name, result.String())
+		return fmt.Errorf("%s: the verdict is not the one that its tool deserves: %s", name, answer)
 	}
+	s.say("%s", probeTable(&verdict, nil, s.paint))
 	s.scenes = append(s.scenes, demoScene{Who: name, Did: "probe", Outcome: map[bool]string{true: "passed", false: "failed"}[verdict.Passed()]})
 	return nil
 }
 
-// probe runs the probe command as a process of its own; passed says how it must end.
-func (s *demoStory) probe(ctx context.Context, out io.Writer, passed bool, args ...string) error {
-	command := exec.CommandContext(ctx, s.self, append([]string{"probe"}, args...)...)
-	command.Stdout = out
+// ask runs a command as a process of its own, in the demo's folder, and returns
+// what it prints with --json; yes says how it must end.
+func (s *demoStory) ask(ctx context.Context, yes bool, args ...string) (answer []byte, err error) {
+	command := exec.CommandContext(ctx, s.self, append(args, "--json")...)
+	command.Dir = s.folder
+	command.Env = append(os.Environ(), "XDG_CONFIG_HOME="+s.folder) // where the signing key is made
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
-	err := command.Run()
-	if code := command.ProcessState.ExitCode(); code != map[bool]int{true: exitYes, false: exitNo}[passed] {
-		return fmt.Errorf("probe ended with %d: %s: %w", code, complaint.String(), err)
+	answer, err = command.Output()
+	if code := command.ProcessState.ExitCode(); code != map[bool]int{true: exitYes, false: exitNo}[yes] {
+		return nil, fmt.Errorf("%s ended with %d (%v): %s%s", args[0], code, err, answer, complaint.String())
 	}
-	return nil
+	return answer, nil
 }
 
 // startDemoServer starts a server that prints its address as its first line.

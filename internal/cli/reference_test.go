@@ -94,14 +94,28 @@ type listedTool struct {
 	InputSchema *jsonschema.Schema `json:"inputSchema"`
 }
 
+// writeTools writes the tools of mcp and of mcp --registry.
 func writeTools(t *testing.T, page *strings.Builder) {
 	t.Helper()
+	page.WriteString("\n## Tools\n\nSuccess is one text content with a JSON object, and the same object as `structuredContent`.\n")
 	shell := newShell(t)
+	page.WriteString("\nOf the task gate, at `/mcp` and by `countersign mcp`:\n")
+	writeToolsOf(t, page, shell)
+	file := filepath.Join(t.TempDir(), "countersign.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page.WriteString("\nOf the registry, at `/mcp/registry` and by `countersign mcp --registry`:\n")
+	writeToolsOf(t, page, shell, "--registry", "--config", file)
+}
+
+func writeToolsOf(t *testing.T, page *strings.Builder, shell *shell, flags ...string) {
+	t.Helper()
 	shell.in = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 `
-	code, out, complaint := shell.run("mcp")
+	code, out, complaint := shell.run(append([]string{"mcp"}, flags...)...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var answer struct {
 		Result struct {
@@ -111,7 +125,6 @@ func writeTools(t *testing.T, page *strings.Builder) {
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &answer); err != nil || code != 0 || len(answer.Result.Tools) == 0 {
 		t.Fatalf("mcp ended with %d, %v:\n%s%s", code, err, out, complaint)
 	}
-	page.WriteString("\n## Tools\n\nSuccess is one text content with a JSON object, and the same object as `structuredContent`.\n")
 	for _, tool := range answer.Result.Tools {
 		fmt.Fprintf(page, "\n### `%s`\n\n%s\n\n| argument | required | means |\n|---|---|---|\n", tool.Name, tool.Description)
 		for _, name := range slices.Sorted(maps.Keys(tool.InputSchema.Properties)) {

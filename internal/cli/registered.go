@@ -17,8 +17,8 @@ import (
 
 // registryFlags are those of the commands about registered components.
 type registryFlags struct {
-	File     configFlag   `embed:""`
-	Database databaseFlag `embed:""`
+	File     configFlag           `embed:""`
+	Database registryDatabaseFlag `embed:""`
 }
 
 // examining is an examiner of what a configuration file registers.

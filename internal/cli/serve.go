@@ -22,10 +22,10 @@ const defaultListen = "127.0.0.1:8484"
 const logFormatAuto = "auto"
 
 type serveCommand struct {
-	File      configFlag   `embed:""`
-	Database  databaseFlag `embed:""`
-	Listen    *string      `help:"Loopback address to listen on; port 0 takes a free one. By default that of the configuration file, else ${listen}." placeholder:"ADDR"`
-	LogFormat string       `help:"Format of the log on standard error: text, json, or auto (text on a terminal, json elsewhere)." enum:"auto,text,json" default:"auto" placeholder:"FORMAT"`
+	File      configFlag           `embed:""`
+	Database  registryDatabaseFlag `embed:""`
+	Listen    *string              `help:"Loopback address to listen on; port 0 takes a free one. By default that of the configuration file, else ${listen}." placeholder:"ADDR"`
+	LogFormat string               `help:"Format of the log on standard error: text, json, or auto (text on a terminal, json elsewhere)." enum:"auto,text,json" default:"auto" placeholder:"FORMAT"`
 }
 
 // Help is what serve --help says beyond its one line.
