@@ -18,7 +18,7 @@ func TestPatrol_stalledOnPurpose(t *testing.T) {
 	t.Parallel()
 	const interval, ttl = 10 * time.Second, 30 * time.Second
 	for name, stall := range map[string]func(s *scene, x *examiner, blocked chan struct{}){
-		"probes never end": func(s *scene, x *examiner, blocked chan struct{}) {
+		"probes never end": func(_ *scene, x *examiner, blocked chan struct{}) {
 			x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
 				select {
 				case <-ctx.Done():
@@ -27,7 +27,7 @@ func TestPatrol_stalledOnPurpose(t *testing.T) {
 				return failed(), ctx.Err()
 			})
 		},
-		"the store never answers": func(s *scene, x *examiner, blocked chan struct{}) {
+		"the store never answers": func(s *scene, _ *examiner, blocked chan struct{}) {
 			release := s.line.hold()
 			go func() {
 				<-blocked

@@ -10,8 +10,8 @@ import (
 )
 
 // redefined is a component of the same name that is something else.
-func redefined(name string, interval time.Duration) registry.Component {
-	component := server(name, interval)
+func redefined(name string) registry.Component {
+	component := server(name, time.Minute)
 	component.Spec = &registry.MCPServer{URL: "http://moved.example", Profile: registry.ThreeGates}
 	return component
 }
@@ -26,7 +26,7 @@ func TestReload_keepsWhatIsUnchangedAndProbesTheRestAtOnce(t *testing.T) {
 		same := x.began("same")
 		x.forget()
 		reloaded := time.Now()
-		x.use(t, server("same", interval), redefined("other", interval), server("new", interval), server("slower", 3*interval))
+		x.use(t, server("same", interval), redefined("other"), server("new", interval), server("slower", 3*interval))
 		s.Reload()
 		pass(time.Second)
 		for name, want := range map[string]int{"other": 1, "new": 1, "gone": 0} {
@@ -70,7 +70,7 @@ func TestReload_keepsNoResultOfWhatAComponentWas(t *testing.T) {
 		})
 		s := patrols(t, on, x, plenty())
 		pass(2 * time.Second) // The first probes are under way.
-		x.use(t, redefined("other", interval), redefined("deaf", interval))
+		x.use(t, redefined("other"), redefined("deaf"))
 		s.Reload()
 		pass(time.Second)
 		if got := len(x.began("other")); got != 2 {
@@ -100,7 +100,7 @@ func TestReload_aSharedProbeOfWhatAComponentWasIsMadeAgain(t *testing.T) {
 		s := patrols(t, on, x, plenty())
 		pass(time.Second)
 		old := x.present["shared"].of
-		x.use(t, redefined("shared", time.Minute))
+		x.use(t, redefined("shared"))
 		fresh := x.present["shared"]
 		x.note(func() { x.present["shared"] = registration{fresh.component, old} })
 		s.Reload()

@@ -96,11 +96,11 @@ func newSchedule() *schedule {
 // until they end.
 func (s *schedule) replace(entries []*entry) {
 	present := make(map[string]*entry, len(entries))
-	s.queue = s.queue[:0]
+	s.queue.heap = nil
 	for _, e := range entries {
 		present[e.name] = e
 		if !e.running() {
-			s.queue = append(s.queue, e)
+			s.queue.heap = append(s.queue.heap, e)
 		}
 	}
 	for name, e := range s.entries {
@@ -123,8 +123,8 @@ func (s *schedule) replace(entries []*entry) {
 // take returns a component that is due and may be probed now, or nil and when
 // the next one is due; a zero time when that depends on a probe that is to end.
 func (s *schedule) take(now time.Time, limits Limits) (*entry, time.Time) {
-	for len(s.queue) > 0 && s.running < max(1, limits.Concurrency) {
-		first := s.queue[0]
+	for s.queue.Len() > 0 && s.running < max(1, limits.Concurrency) {
+		first := s.queue.first()
 		if first.due.After(now) {
 			return nil, first.due
 		}
@@ -179,20 +179,33 @@ func (s *schedule) tidy(name string, at *host) {
 func (s *schedule) again(e *entry) { heap.Push(&s.queue, e) }
 
 // queue is a heap of components by their due time.
-type queue []*entry
+type queue struct{ heap []*entry }
 
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+// Len implements heap.Interface.
+func (q *queue) Len() int { return len(q.heap) }
+
+// Less implements heap.Interface.
+func (q *queue) Less(i, j int) bool { return q.heap[i].due.Before(q.heap[j].due) }
+
+// Swap implements heap.Interface.
+func (q *queue) Swap(i, j int) { q.heap[i], q.heap[j] = q.heap[j], q.heap[i] }
 
 // Push implements heap.Interface.
-func (q *queue) Push(x any) { *q = append(*q, x.(*entry)) }
+func (q *queue) Push(x any) { q.heap = append(q.heap, x.(*entry)) }
 
 // Pop implements heap.Interface.
 func (q *queue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
+	last := len(q.heap) - 1
+	e := q.heap[last]
+	q.heap[last] = nil
+	q.heap = q.heap[:last]
 	return e
+}
+
+// first returns the component that is due first; nil when there is none.
+func (q *queue) first() *entry {
+	if len(q.heap) == 0 {
+		return nil
+	}
+	return q.heap[0]
 }

@@ -64,5 +64,6 @@ func (s *shift) trimUntil(ctx context.Context, retention registry.Retention, end
 func (s *shift) late() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.schedule.queue) > 0 && s.schedule.queue[0].due.Before(time.Now())
+	first := s.schedule.queue.first()
+	return first != nil && first.due.Before(time.Now())
 }

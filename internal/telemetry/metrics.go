@@ -3,6 +3,7 @@ package telemetry
 import (
 	"net/http"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -129,10 +130,8 @@ func outcomes() []registry.Outcome {
 
 // within is a value as a label, which stays in its closed set.
 func within[T ~string](value T, closed []T) string {
-	for _, one := range closed {
-		if one == value {
-			return string(value)
-		}
+	if slices.Contains(closed, value) {
+		return string(value)
 	}
 	return other
 }
