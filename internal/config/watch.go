@@ -14,6 +14,10 @@ import (
 // looks in a row see the same, so that a file half written is not judged.
 const lookEvery = time.Second
 
+// offerAgain is after how many looks a valid configuration that was not taken is
+// offered again.
+const offerAgain = 10
+
 // Watch reads the file of a running configuration again whenever its content has
 // changed, and at once when a signal comes. It returns when ctx ends, and starts
 // no goroutine.
@@ -21,8 +25,9 @@ const lookEvery = time.Second
 // What it finds is offered, from one goroutine: a configuration that is valid as a
 // whole, or else the fault that Load would have given, such as NotFound for a
 // file that has vanished; the running configuration goes on then. A content is
-// offered once. It is offered again for a signal when it was a fault or was not
-// taken, and when the file returns to it. Without a file, each signal is answered
+// offered once. It is offered again when the file returns to it, for a signal when
+// it was a fault or was not taken, and ten seconds later when it was not taken,
+// since what kept it from being taken may have passed. Without a file, each signal is answered
 // with NotFound; so is, with Unavailable, each signal for a file that is not
 // regular, since a pipe cannot be read twice.
 func Watch(ctx context.Context, running *Config, signals <-chan os.Signal, offer func(next *Config, refused error) (taken bool)) {
@@ -54,6 +59,8 @@ type watch struct {
 	seen    look // the last time
 	judged  look // when something was offered last
 	taken   bool // what was offered is what runs
+	valid   bool // what was offered is a configuration
+	looks   int  // since something was offered
 }
 
 // asked judges the file unless it is what runs.
@@ -76,7 +83,9 @@ func (w *watch) passing() {
 		return
 	}
 	now, content, err := w.look()
-	if atRest := now == w.seen; atRest && now != w.judged {
+	w.looks++
+	isNews := now != w.judged || w.valid && !w.taken && w.looks >= offerAgain
+	if isNews && now == w.seen {
 		w.judge(now, content, err)
 	}
 	w.seen = now
@@ -104,19 +113,15 @@ func isSpecial(name string) bool {
 }
 
 func (w *watch) judge(now look, content string, err error) {
-	w.judged = now
-	if err != nil {
-		w.taken = false
-		w.offer(nil, err)
-		return
+	var next *Config
+	if err == nil {
+		var invalid *Invalid
+		if next, invalid = parse(w.running.decoder.file, filepath.Dir(w.running.File), content); invalid != nil {
+			err = invalid.fault()
+		}
 	}
-	next, invalid := parse(w.running.decoder.file, filepath.Dir(w.running.File), content)
-	if invalid != nil {
-		w.taken = false
-		w.offer(nil, invalid.fault())
-		return
-	}
-	w.taken = w.offer(next, nil)
+	w.judged, w.looks, w.valid = now, 0, err == nil
+	w.taken = w.offer(next, err) && w.valid
 }
 
 // NeedsRestart returns a warning for each thing in which the next configuration

@@ -150,6 +150,7 @@ func TestWatch_readsAtOnceForASignal(t *testing.T) {
 		w.refuses(true)
 		w.put(listening(3))
 		w.wants(5, "127.0.0.1:3")
+		w.wants(2*offerAgain, "127.0.0.1:3", "127.0.0.1:3")
 		w.refuses(false)
 		w.signal()
 		w.wants(0, "127.0.0.1:3")
