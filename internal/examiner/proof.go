@@ -57,21 +57,9 @@ func (e *Examiner) prove(ctx context.Context, present *present, names []string, 
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(MaxProbes)
 	for i, name := range names {
-		all.Go(func() error {
-			one, err := present.entry(name)
-			if err != nil {
-				return err
-			}
-			if reusable != nil && reusable(name, before[name].Standing.Last) {
-				if stored, ok := e.stored(ctx, one, before[name]); ok {
-					results[i] = stored
-					return nil
-				}
-			}
-			flown, err := e.share(ctx, present, one, true)
-			if err == nil {
-				results[i] = registry.Probed{ResultID: flown.record.ID, Summary: flown.record.Summary, Drift: flown.drift}
-			}
+		all.Go(func() (err error) {
+			known := before[name]
+			results[i], err = e.proven(ctx, present, name, known, reusable != nil && reusable(name, known.Standing.Last))
 			return err
 		})
 	}
@@ -83,6 +71,24 @@ func (e *Examiner) prove(ctx context.Context, present *present, names []string, 
 		found[name] = results[i]
 	}
 	return found, nil
+}
+
+// proven gets the result of one component.
+func (e *Examiner) proven(ctx context.Context, present *present, name string, known registry.Known, storedWillDo bool) (registry.Probed, error) {
+	one, err := present.entry(name)
+	if err != nil {
+		return registry.Probed{}, err
+	}
+	if storedWillDo {
+		if stored, ok := e.stored(ctx, one, known); ok {
+			return stored, nil
+		}
+	}
+	flown, err := e.share(ctx, present, one, true)
+	if err != nil {
+		return registry.Probed{}, err
+	}
+	return registry.Probed{ResultID: flown.record.ID, Summary: flown.record.Summary, Drift: flown.drift}, nil
 }
 
 // stored is the newest result, if it is whole and of what the component is now.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,4 +161,31 @@ func TestProbe_ofWhatWasRemovedMeanwhileIsNotFound(t *testing.T) {
 		close(h.let)
 		all.Wait()
 	})
+}
+
+// TestExaminer_reliesOnNothingThatAnotherProcessFoundOfAnotherDefinition has two
+// processes with different configurations on one database.
+func TestExaminer_reliesOnNothingThatAnotherProcessFoundOfAnotherDefinition(t *testing.T) {
+	t.Parallel()
+	n := startNightly(t, registry.Slot{MaxAge: time.Hour}, plain)
+	n.preflight(t, "nightly")
+	other := examiner.New(examiner.Options{Store: n.store, Now: n.clock.now, Version: "test"})
+	elsewhere := *n.registered
+	elsewhere.Components = append([]registry.Component{n.fallback.component("asm")}, n.registered.Components[1:]...)
+	if err := other.Use(t.Context(), &elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	n.clock.pass(time.Second)
+	if got, err := other.Probe(t.Context(), "asm"); err != nil || !got.Passed {
+		t.Fatalf("got %+v, %v", got.Reading, err)
+	}
+	if view, err := n.Component(t.Context(), "asm"); err != nil || view.Status != registry.Probing || view.Result != nil {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	_, err := n.Accept(t.Context(), "asm")
+	wantFault(t, err, fault.WrongState)
+	n.primary.dead.Store(true)
+	if got := short(n.preflight(t, "nightly")); got != "allowed recon=asm-eu (asm: status)" {
+		t.Errorf("got %s", got)
+	}
 }
