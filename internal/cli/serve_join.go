@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/patrol"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/task"
+	"github.com/countersign-dev/countersign/internal/telemetry"
 	"github.com/countersign-dev/countersign/internal/web"
 )
 
@@ -35,8 +36,9 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 	if err := examined.Use(ctx, loaded.Registered()); err != nil {
 		return nil, err
 	}
-	patrols := patrol.New(patrol.Options{Store: database, Examiner: examined, Log: log, Limits: limitsOf(loaded)})
-	reload := &reloading{running: loaded, examiner: examined, patrol: patrols, log: log, resolve: p.resolver()}
+	metrics := telemetry.NewMetrics(begun.Version)
+	patrols := patrol.New(patrol.Options{Store: database, Examiner: examined, Log: log, Observer: metrics, Limits: limitsOf(loaded)})
+	reload := &reloading{running: loaded, examiner: examined, patrol: patrols, metrics: metrics, log: log, resolve: p.resolver()}
 	pages, err := web.Handler(web.Server{
 		Version:   begun.Version,
 		URL:       begun.URL,
@@ -54,6 +56,7 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 			Version:  begun.Version,
 			MCP:      mcpserver.New(task.NewGate(database, time.Now), protocol).Handler(),
 			Registry: mcpserver.NewRegistry(examined, protocol).Handler(),
+			Metrics:  metrics.Handler(),
 			Pages:    pages,
 			Dependencies: []gates.Dependency{
 				gates.Required("database", databaseProof(database, log)),

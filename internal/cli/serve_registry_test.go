@@ -88,6 +88,10 @@ func TestServe_takesAChangedFileOverAndRejectsABrokenOne(t *testing.T) {
 	rewrite(t, "components: {twin: {kind: mcp_sever}}\n")
 	page := func() string { _, body := ask(t, http.MethodGet, server.URL+"/", "", nil); return body }
 	await(t, "the page told of the rejection", func() bool { return strings.Contains(page(), "mcp_sever") })
+	metrics := func() string { _, body := ask(t, http.MethodGet, server.Metrics, "", nil); return body }
+	if told := metrics(); !strings.Contains(told, "countersign_config_rejected 1\n") || !strings.Contains(told, `countersign_config_reloads_total{result="accepted"} 1`) {
+		t.Errorf("the metrics tell nothing of the rejection:\n%s", told)
+	}
 	before := f.first.probes.Load()
 	if status, body := ask(t, http.MethodPost, server.Registry,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"probe_component","arguments":{"name":"twin"}}}`, nil); !strings.Contains(body, `"passed":true`) {
@@ -99,6 +103,9 @@ func TestServe_takesAChangedFileOverAndRejectsABrokenOne(t *testing.T) {
 
 	rewrite(t, f.configuration())
 	await(t, "the page had forgotten the rejection", func() bool { return !strings.Contains(page(), "mcp_sever") })
+	if told := metrics(); !strings.Contains(told, "countersign_config_rejected 0\n") || !strings.Contains(told, `countersign_patrol_probes_total{kind="mcp_server",outcome="passed"}`) {
+		t.Errorf("the metrics do not tell that it is over:\n%s", told)
+	}
 	if code := server.end(t); code != exitYes {
 		t.Errorf("serve ended with %d", code)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/patrol"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/telemetry"
 	"github.com/countersign-dev/countersign/internal/web"
 )
 
@@ -20,6 +22,7 @@ type reloading struct {
 	resolve  config.Resolver
 	examiner *examiner.Examiner
 	patrol   *patrol.Patrol
+	metrics  *telemetry.Metrics
 	log      *slog.Logger
 
 	rejection atomic.Pointer[web.Rejection] // nil while the newest file is in force
@@ -34,6 +37,9 @@ func (r *reloading) offer(ctx context.Context, next *config.Config, refused erro
 	}
 	if ctx.Err() != nil {
 		return false
+	}
+	if r.running.File != "" {
+		r.metrics.Reloaded(refused == nil)
 	}
 	if refused != nil {
 		r.reject(ctx, refused)
@@ -54,19 +60,18 @@ func (r *reloading) offer(ctx context.Context, next *config.Config, refused erro
 
 // reject says loudly that the newest file is not in force.
 func (r *reloading) reject(ctx context.Context, refused error) {
-	message := refused.Error()
-	attributes := []slog.Attr{slog.String("config", r.running.File)}
+	message, hint := refused.Error(), ""
+	var problems []config.Problem
 	if coded, ok := fault.Of(refused); ok {
-		message = coded.Message
-		attributes = append(attributes, slog.String("code", string(coded.Code)), slog.String("hint", coded.Hint))
-		if problems, listed := coded.Details["problems"].([]config.Problem); listed {
-			for _, problem := range problems {
-				r.log.ErrorContext(ctx, "a problem of the configuration", slog.String("problem", problem.Error()), slog.String("hint", problem.Hint))
-			}
-		}
+		message, hint = coded.Message, coded.Hint
+		problems, _ = coded.Details["problems"].([]config.Problem)
 	}
-	attributes = append(attributes, slog.String("problem", message))
-	r.log.LogAttrs(ctx, slog.LevelError, "the configuration was rejected; the one before goes on", attributes...)
+	headline, _, _ := strings.Cut(message, "\n")
+	r.log.ErrorContext(ctx, "the configuration was rejected; the one before goes on",
+		slog.String("config", r.running.File), slog.String("reason", headline), slog.String("hint", hint))
+	for _, problem := range problems {
+		r.log.ErrorContext(ctx, "a problem of the configuration", slog.String("problem", problem.Error()), slog.String("hint", problem.Hint))
+	}
 	if r.running.File != "" {
 		r.rejection.Store(&web.Rejection{File: r.running.File, Message: message, Since: time.Now()})
 	}
