@@ -55,7 +55,7 @@ func settings(limit time.Duration) probe.Settings {
 }
 
 const (
-	generous = 30 * time.Second
+	generous = 2 * time.Minute
 	short    = 400 * time.Millisecond
 )
 
