@@ -48,11 +48,12 @@ func (s *sharing[K, A]) do(ctx context.Context, key K, fresh func() A, joined fu
 	s.mu.Unlock()
 	select {
 	case <-shared.done:
-		return shared.of, shared.err
 	case <-ctx.Done():
-		s.leave(key, shared)
-		return shared.of, errLeft
+		if !s.leave(key, shared) {
+			return shared.of, errLeft
+		}
 	}
+	return shared.of, shared.err
 }
 
 // begin starts an attempt; the lock is held.
@@ -82,8 +83,14 @@ func (s *sharing[K, A]) begin(ctx context.Context, key K, of A, carryOut func(co
 	return begun
 }
 
-// leave counts a caller out. The last one ends the attempt.
-func (s *sharing[K, A]) leave(key K, left *attempt[A]) {
+// leave counts a caller out, and reports that it need not leave when the attempt
+// has ended already. The last one ends the attempt.
+func (s *sharing[K, A]) leave(key K, left *attempt[A]) (hasEnded bool) {
+	select {
+	case <-left.done:
+		return true
+	default:
+	}
 	s.mu.Lock()
 	left.waiting--
 	isLast := left.waiting == 0
@@ -95,6 +102,7 @@ func (s *sharing[K, A]) leave(key K, left *attempt[A]) {
 	if isLast {
 		<-left.done
 	}
+	return false
 }
 
 // retire keeps others from joining; the lock is held.
