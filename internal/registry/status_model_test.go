@@ -106,6 +106,7 @@ func TestStatus_isThatOfTheReferenceAutomaton(t *testing.T) {
 		for range rapid.IntRange(1, 45).Draw(t, "results") {
 			run.step(rapid.IntRange(1, slow).Draw(t, "after"), outcomes[rapid.IntRange(0, len(outcomes)-1).Draw(t, "outcome")])
 		}
+		run.replay()
 	})
 }
 
@@ -115,6 +116,7 @@ type modelRun struct {
 	component *registry.Component
 	reference automaton
 	known     registry.Known
+	newest    registry.Record
 	now       int // in seconds since the registration
 	changes   []registry.Change
 }
@@ -125,7 +127,7 @@ func (r *modelRun) step(after int, outcome byte) {
 	end := r.now + after
 	record := registry.Record{
 		ID: resultID(end), Registration: registered("sha256:1"), Policy: r.component.Policy(),
-		Summary: registry.Summary{ProbedAt: r.at(end), Outcome: outcomes()[rune(outcome)], Causes: []registry.Cause{}},
+		Summary: registry.Summary{ProbedAt: r.at(end), Outcome: outcomes()[rune(outcome)], Causes: []registry.Cause{}, Reason: "words"},
 	}
 	known, changes := r.known.After(record)
 	r.changes = append(r.changes, changes...)
@@ -146,8 +148,16 @@ func (r *modelRun) step(after int, outcome byte) {
 			r.t.Fatalf("%s, %d s later: %s, the reference has %s", r.reference.outcomes, at-end, got, r.reference.status(at))
 		}
 	}
-	if again, none := known.After(record); len(none) > 0 || !cmp.Equal(known, again) {
-		r.t.Fatalf("the same record again changed %v:\n%s", none, cmp.Diff(known, again))
+	if isUnavailable := known.Standing.Settled == registry.Unavailable; isUnavailable != (known.Standing.Failure.Reason != "") {
+		r.t.Fatalf("%s: the failure is %+v", r.reference.outcomes, known.Standing.Failure)
+	}
+	r.newest = record
+}
+
+// replay has the newest record come again.
+func (r *modelRun) replay() {
+	if again, none := r.known.After(r.newest); len(none) > 0 || !cmp.Equal(r.known, again) {
+		r.t.Fatalf("the same record again changed %v:\n%s", none, cmp.Diff(r.known, again))
 	}
 }
 
