@@ -58,6 +58,9 @@ func (d *Database) Record(ctx context.Context, fence *int64, records []registry.
 		return fmt.Errorf("%d results were given at once; the limit is %d", len(records), MaxBatch)
 	}
 	records = slices.Clone(records)
+	for i := range records { // As precisely as it is read again.
+		records[i].Summary.ProbedAt = moment(stamp(records[i].Summary.ProbedAt))
+	}
 	slices.SortStableFunc(records, func(a, b registry.Record) int {
 		if c := a.Summary.ProbedAt.Compare(b.Summary.ProbedAt); c != 0 {
 			return c

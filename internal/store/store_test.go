@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/store/storetest"
 )
 
@@ -68,4 +69,28 @@ func TestSQLite_isWholeAfterProcessesAreKilled(t *testing.T) {
 
 func TestPostgres_isWholeAfterProcessesAreKilled(t *testing.T) {
 	storetest.Crash(t, storetest.Postgres, size(t, 60))
+}
+
+func TestRecord_losesNothingAmongProcesses(t *testing.T) {
+	onBoth(t, func(t *testing.T, fresh storetest.Fresh) {
+		storetest.RecordAtOnce(t, fresh, 6, size(t, 40), registry.DefaultMaxBytes)
+	})
+}
+
+func TestTrim_keepsTheAccountAmongProcesses(t *testing.T) {
+	onBoth(t, func(t *testing.T, fresh storetest.Fresh) {
+		storetest.RecordAtOnce(t, fresh, 6, size(t, 40), 32<<10)
+	})
+}
+
+func TestRecord_refusesTheLateHolderOfALease(t *testing.T) {
+	onBoth(t, func(t *testing.T, fresh storetest.Fresh) { storetest.LateHolder(t, fresh) })
+}
+
+func TestSQLite_holdsWholeBatchesAfterProcessesAreKilled(t *testing.T) {
+	storetest.CrashRecording(t, storetest.SQLite, size(t, 40))
+}
+
+func TestPostgres_holdsWholeBatchesAfterProcessesAreKilled(t *testing.T) {
+	storetest.CrashRecording(t, storetest.Postgres, size(t, 20))
 }

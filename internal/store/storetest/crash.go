@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/task"
 )
@@ -24,13 +25,25 @@ const (
 // killed while they make the database.
 func Crash(t *testing.T, fresh Fresh, rounds int) {
 	t.Helper()
+	crash(t, fresh, rounds, job{Do: doLoad}, whole)
+}
+
+// CrashRecording is Crash for results: a batch is there whole or not at all, and
+// each that was acknowledged is there.
+func CrashRecording(t *testing.T, fresh Fresh, rounds int) {
+	t.Helper()
+	of := job{Do: doRecord, Steps: 1 << 30, MaxBytes: registry.DefaultMaxBytes}
+	crash(t, fresh, rounds, of, wholeRecords)
+}
+
+func crash(t *testing.T, fresh Fresh, rounds int, of job, examine func(*testing.T, string, []event)) {
+	t.Helper()
 	draw := rand.New(rand.NewPCG(uint64(rounds), 2)) //nolint:gosec // G404, G115: a seeded test
-	location, acknowledged := "", 0
+	acknowledged := 0
 	for round := range rounds {
 		if round%roundsPerFile == 0 {
-			location = fresh(t)
+			of.Location = fresh(t)
 		}
-		of := job{Location: location, Do: doLoad}
 		workers := startWorkers(t, jobs(crashProcesses, of))
 		if round%roundsPerFile > 0 {
 			begin(t, workers)
@@ -43,7 +56,7 @@ func Crash(t *testing.T, fresh Fresh, rounds int) {
 		}
 		acks := collect(t, workers, true)
 		acknowledged += len(acks)
-		whole(t, location, acks)
+		examine(t, of.Location, acks)
 		if t.Failed() {
 			t.Fatalf("after round %d", round)
 		}

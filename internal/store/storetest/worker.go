@@ -27,6 +27,7 @@ type job struct {
 	Seed     uint64       `json:"seed"`
 	Tasks    []task.ID    `json:"tasks"`
 	Steps    int          `json:"steps"`
+	MaxBytes int64        `json:"max_bytes"` // of the history that is recorded
 }
 
 // What a worker can do.
@@ -35,6 +36,8 @@ const (
 	doRace    = "race"    // claim every task, then give a verdict on every task
 	doHistory = "history" // random operations, each with the times of call and return
 	doLoad    = "load"    // create, claim and decide until killed
+	doRecord  = "record"  // record results and trim, so many times
+	doHold    = "hold"    // take the lease, and record once more after a signal
 )
 
 // The operations that an event tells of, beside the kinds of transition.
@@ -42,6 +45,11 @@ const (
 	opReady = "ready" // the worker waits for its signal
 	opRead  = "read"
 	opLost  = "lost" // Count calls were refused as they must be
+
+	opTrying   = "trying"   // IDs are about to be recorded
+	opRecorded = "recorded" // IDs were recorded, or refused
+	opTrimmed  = "trimmed"  // Count rows were trimmed
+	opHeld     = "held"     // Count is the fence of the lease that was taken
 )
 
 // event is one line of a worker's standard output.
@@ -56,6 +64,7 @@ type event struct {
 	Count  int          `json:"count,omitempty"`
 	Call   int64        `json:"call,omitempty"`
 	Return int64        `json:"return,omitempty"`
+	IDs    []string     `json:"ids,omitempty"`
 }
 
 // work is the life of a worker process.
@@ -66,7 +75,7 @@ func work(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("read the job: %w", err)
 	}
 	ctx := context.Background()
-	w := &workerRun{job: given, out: to, draw: rand.New(rand.NewPCG(given.Seed, 1))} //nolint:gosec // G404: a seeded test
+	w := &workerRun{job: given, in: from, out: to, draw: rand.New(rand.NewPCG(given.Seed, 1))} //nolint:gosec // G404: a seeded test
 	signal := func() error {
 		if err := to.Encode(event{Op: opReady}); err != nil {
 			return err
@@ -96,6 +105,7 @@ func work(in io.Reader, out io.Writer) error {
 type workerRun struct {
 	job
 	db   *store.Database
+	in   *json.Decoder
 	out  *json.Encoder
 	draw *rand.Rand
 }
@@ -110,6 +120,10 @@ func (w *workerRun) run(ctx context.Context) error {
 		return w.history(ctx)
 	case doLoad:
 		return w.load(ctx, 1<<30)
+	case doRecord:
+		return w.record(ctx)
+	case doHold:
+		return w.hold(ctx)
 	}
 	return fmt.Errorf("no work is called %q", w.Do)
 }
