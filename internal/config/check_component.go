@@ -22,16 +22,16 @@ func (c *checker) component(name string, written component) registry.Component {
 		c.openSecrets(p.child("credentials"), written.planned)
 		return registry.Component{}
 	}
-	common := written.common
+	shared := written.shared
 	made := registry.Component{
 		Name:            name,
 		Spec:            written.own.spec(c, p),
-		Timeout:         c.duration(p.child("timeout"), common.Timeout, 1, maxTimeout),
-		Interval:        c.duration(p.child("interval"), common.Interval, minInterval, maxInterval),
-		TTL:             c.duration(p.child("ttl"), common.TTL, minInterval, maxTTL),
-		ProbingDeadline: c.duration(p.child("probing_deadline"), common.ProbingDeadline, minInterval, maxTTL),
-		Rise:            c.number(p.child("rise"), common.Rise, maxInARow),
-		Fall:            c.number(p.child("fall"), common.Fall, maxInARow),
+		Timeout:         c.duration(p.child("timeout"), shared.Timeout, 1, maxTimeout),
+		Interval:        c.duration(p.child("interval"), shared.Interval, minInterval, maxInterval),
+		TTL:             c.duration(p.child("ttl"), shared.TTL, minInterval, maxTTL),
+		ProbingDeadline: c.duration(p.child("probing_deadline"), shared.ProbingDeadline, minInterval, maxTTL),
+		Rise:            c.number(p.child("rise"), shared.Rise, maxInARow),
+		Fall:            c.number(p.child("fall"), shared.Fall, maxInARow),
 	}
 	if every := made.Policy().Interval; made.TTL > 0 && made.TTL < every && !c.broken[p.child("ttl")] && !c.broken[p.child("interval")] {
 		c.complain(p.child("ttl"), fmt.Sprintf("a result would not count until the next probe, %v later", every),

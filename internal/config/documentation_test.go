@@ -28,7 +28,7 @@ func TestDocumentation_hasEveryKey(t *testing.T) {
 	want := map[string][]string{}
 	for heading, section := range map[string]reflect.Type{
 		"Top level": reflect.TypeFor[document](), "network": reflect.TypeFor[network](),
-		"components.NAME": reflect.TypeFor[commonKeys](), "mcp_server": reflect.TypeFor[mcpServer](), "credentials": reflect.TypeFor[credentials](),
+		"components.NAME": reflect.TypeFor[sharedKeys](), "mcp_server": reflect.TypeFor[mcpServer](), "credentials": reflect.TypeFor[credentials](),
 		"oauth": reflect.TypeFor[oauth](), "canary": reflect.TypeFor[canary](), "expect": reflect.TypeFor[expect](),
 		"slots.NAME": reflect.TypeFor[slot](), "runs.NAME": reflect.TypeFor[run](),
 		"retention": reflect.TypeFor[retention](), "patrol": reflect.TypeFor[patrol](),
@@ -67,7 +67,7 @@ func countSections(section reflect.Type, seen map[reflect.Type]bool) int {
 	}
 	seen[section] = true
 	if section == reflect.TypeFor[component]() {
-		count := countSections(reflect.TypeFor[commonKeys](), seen)
+		count := countSections(reflect.TypeFor[sharedKeys](), seen)
 		for _, each := range knownKinds() {
 			count += countSections(reflect.TypeOf(each.keys()), seen)
 		}

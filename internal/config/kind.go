@@ -79,7 +79,7 @@ func (k kind) ownKeys() []string { return keysOf(reflect.TypeOf(k.keys()).Elem()
 
 // everyKey returns the keys that a component of some kind may have.
 func (k kinds) everyKey() []string {
-	every := keysOf(reflect.TypeFor[commonKeys]())
+	every := keysOf(reflect.TypeFor[sharedKeys]())
 	for _, each := range k {
 		every = append(every, each.ownKeys()...)
 	}
@@ -141,7 +141,7 @@ func (d *decoder) component(node ast.Node, p path, made *component) {
 		named = string(chosen.name)
 	}
 	pairs = slices.DeleteFunc(pairs, func(each pair) bool { return each.name == "kind" && named == "" }) // told already
-	d.keys(pairs, p, named, reflect.ValueOf(&made.common).Elem(), reflect.ValueOf(made.own).Elem())
+	d.keys(pairs, p, named, reflect.ValueOf(&made.shared).Elem(), reflect.ValueOf(made.own).Elem())
 }
 
 // chosen is the kind that a component says it is, and whether this version can

@@ -39,12 +39,12 @@ type network struct {
 
 // component is not a section itself: it has the keys of two.
 type component struct {
-	common  commonKeys
+	shared  sharedKeys
 	own     ownKeys     // nil when this version does not know the kind
 	planned credentials // what is read of a kind that is not known
 }
 
-type commonKeys struct {
+type sharedKeys struct {
 	Kind            string   `yaml:"kind"`
 	Timeout         duration `yaml:"timeout"`
 	Interval        duration `yaml:"interval"`
