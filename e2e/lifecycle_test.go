@@ -80,7 +80,7 @@ func TestDemo_tellsTheStoryAndLeavesNothing(t *testing.T) {
 	if told.code != 0 {
 		t.Fatalf("exit code %d\n%s%s", told.code, told.stdout, told.stderr)
 	}
-	for _, expected := range []string{"E_SELF_VERIFY", "rejected", "verified", "healthz", "test", "listTools"} {
+	for _, expected := range []string{"E_SELF_VERIFY", "rejected", "verified", "healthz", "test", "listTools", "nightly: refused", "nightly: may start on a fallback"} {
 		if !strings.Contains(told.stdout, expected) {
 			t.Errorf("the story does not tell of %s:\n%s", expected, told.stdout)
 		}

@@ -64,7 +64,7 @@ func (r *reloading) reject(ctx context.Context, refused error) {
 	var problems []config.Problem
 	if coded, ok := fault.Of(refused); ok {
 		message, hint = coded.Message, coded.Hint
-		problems, _ = coded.Details["problems"].([]config.Problem)
+		problems, _ = coded.Details[config.DetailProblems].([]config.Problem)
 	}
 	headline, _, _ := strings.Cut(message, "\n")
 	r.log.ErrorContext(ctx, "the configuration was rejected; the one before goes on",
