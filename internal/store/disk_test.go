@@ -80,6 +80,10 @@ type lossyEngine struct {
 	lost bool
 }
 
+func (e *lossyEngine) atomic(ctx context.Context, do func(context.Context, session) error) error {
+	return e.write(ctx, do)
+}
+
 var errLost = errors.New("the answer was lost")
 
 func (e *lossyEngine) write(ctx context.Context, do func(context.Context, session) error) error {

@@ -65,8 +65,8 @@ func (d *Database) Trim(ctx context.Context, now time.Time, retention registry.R
 				break
 			}
 		}
-		removed = most - t.left
-		if removed == 0 && t.tightened == 0 {
+		removed = max(removed, most-t.left) // The attempt before may have done its work.
+		if t.left == most && t.tightened == 0 {
 			return errNothingToKeep
 		}
 		return account(ctx, in, -t.freed)

@@ -166,20 +166,21 @@ func bytesOf(t testing.TB, db *store.Database) int64 {
 }
 
 // Year stores the results of some components for a year, trimming as it goes: a
-// failure for every three passes, one result for each two hours. What is left
+// failure for every three passes, one result every six hours. What is left
 // always fits, and the newest is always there. It returns the bytes permitted.
 func Year(t *testing.T, db *store.Database, components, days int) int64 {
 	t.Helper()
-	retention := registry.Retention{Raw: 30 * 24 * time.Hour, Hourly: 90 * 24 * time.Hour, MaxBytes: 2 << 20}
-	for hour := 0; hour < 24*days; hour += 2 {
+	retention := registry.Retention{Raw: 30 * 24 * time.Hour, Hourly: 90 * 24 * time.Hour, MaxBytes: 1 << 20}
+	for hour := 0; hour < 24*days; hour += 6 {
 		now := day().Add(time.Duration(hour) * time.Hour)
 		records := make([]registry.Record, components)
 		for i := range records {
 			cause := registry.Cause("")
-			if (hour/2+i)%4 == 0 {
+			if (hour/6+i)%4 == 0 {
 				cause = registry.ZeroTools
 			}
 			records[i] = recordOf(nameOf(i), found(now.Add(time.Duration(i)*time.Second), cause, tools("first")))
+			records[i].Policy.TTL = 12 * time.Hour
 		}
 		mustRecord(t, db, records...)
 		if _, err := db.Trim(t.Context(), now, retention, 4*components); err != nil {
@@ -198,12 +199,12 @@ func Year(t *testing.T, db *store.Database, components, days int) int64 {
 // year is Year with a few components, by the account.
 func year(t *testing.T, location string) {
 	db := open(t, location)
-	const components, days = 8, 60
+	const components, days = 20, 60
 	Year(t, db, components, days)
 	foreign := raw(t, location, false)
 	balanced(t, foreign)
 	rows := dumpQuery(t, foreign, "SELECT count(*) FROM results")
-	if want := fmt.Sprint(components * 12 * days); rows[0] == want {
+	if want := fmt.Sprint(components * 4 * days); rows[0] == want {
 		t.Errorf("all %s results are left", want)
 	}
 }
