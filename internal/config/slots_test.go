@@ -43,15 +43,20 @@ func TestParse_boundsSlotsAndRuns(t *testing.T) {
 	}
 }
 
-// TestParse_looksForSimilarNamesWithinBounds would take minutes if every name that
-// is not there was held against all that are.
+// TestParse_looksForSimilarNamesWithinBounds has millions of pairs of a name that
+// is not there and one that is; only those of the first problems are compared.
 func TestParse_looksForSimilarNamesWithinBounds(t *testing.T) {
 	t.Parallel()
+	const components, slots = 1000, 200
 	long := strings.Repeat("x", 30)
-	text := "components:\n" + numbered(5000, "  "+long+"%d: {kind: mcp_server, url: 'http://127.0.0.1:8080'}") + "slots:\n" +
-		numbered(MaxSlots, "  s%d: {primary: "+long+", fallbacks: ["+strings.Repeat("'"+long+"-zzzz', ", MaxFallbacks)+"]}")
-	if _, invalid := parse("file.yaml", "/srv", text); invalid == nil || invalid.Total != MaxSlots*(1+MaxFallbacks) {
-		t.Errorf("got %v", invalid)
+	text := "components:\n" + numbered(components, "  "+long+"%04d: {kind: mcp_server, url: 'http://127.0.0.1:8080'}") + "slots:\n" +
+		numbered(slots, "  s%d: {primary: "+long+", fallbacks: ["+strings.Repeat("'"+long+"zzzz', ", MaxFallbacks)+"]}")
+	_, invalid := parse("file.yaml", "/srv", text)
+	if invalid == nil || invalid.Total != slots*(1+MaxFallbacks) {
+		t.Fatalf("got %v", invalid)
+	}
+	if near := invalid.Problems[0].Hint; near != "Declare it, or name one that is declared." {
+		t.Errorf("the hint is %s", near)
 	}
 }
 
