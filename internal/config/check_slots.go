@@ -146,7 +146,7 @@ func (c *checker) run(name string, written run, slots []string) registry.Run {
 		at := below.child(slot)
 		need := written.Slots[slot]
 		if !c.broken[at] && need != "" && need != slotRequired && need != slotOptional {
-			c.complain(at, "this says neither that the run needs the slot nor that it does not", "Write required or optional.")
+			c.complain(at, "this is neither required nor optional", "Write optional when the run can start without the slot, else required.")
 		}
 		c.refers(c.places[at].key, at, "slot", slot, slots)
 		made.Slots = append(made.Slots, registry.RunSlot{Slot: slot, Required: need != slotOptional})

@@ -72,7 +72,7 @@ func (c *checker) drift(p path, written string) registry.Drifting {
 		}
 	}
 	if !c.broken[p] {
-		c.complain(p, "a change of the tools does something else", "Write warn or block.")
+		c.complain(p, "this is neither warn nor block", "Write warn to be told of changed tools, or block to keep a run from starting with them.")
 	}
 	return registry.DriftWarns
 }
