@@ -24,6 +24,7 @@ type lab struct {
 	hammering int // rounds of hammering
 	hammerFor time.Duration
 	roundFor  time.Duration
+	patrolFor time.Duration
 	tasks     int
 	probes    int // in each round of the prober
 }

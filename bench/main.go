@@ -48,6 +48,7 @@ func experiments() []experiment {
 		{"reads", readBoth},
 		{"micro", micro},
 		{"probes", probes},
+		{"patrol", onPatrol},
 	}
 }
 
@@ -70,6 +71,7 @@ func parse(arguments []string, printTo io.Writer) (settings, error) {
 	flags.IntVar(&s.processes, "processes", 64, "processes that hammer one file")
 	flags.DurationVar(&s.hammerFor, "hammer", 10*time.Second, "length of a round of hammering")
 	flags.DurationVar(&s.roundFor, "for", 3*time.Second, "length of a round of the other experiments with writes")
+	flags.DurationVar(&s.patrolFor, "patrol", 15*time.Second, "length of a round of the patrol")
 	flags.IntVar(&s.probes, "probes", 2000, "probes in each round of the prober")
 	flags.IntVar(&s.tasks, "tasks", 1_000_000, "tasks in the large file, in thousands")
 	return s, flags.Parse(arguments)
@@ -81,6 +83,9 @@ func run(ctx context.Context, arguments []string, in io.Reader, out, printTo io.
 	}
 	if len(arguments) == 1 && arguments[0] == proberCommand {
 		return probeAsTold(ctx, in, out)
+	}
+	if len(arguments) == 2 && arguments[0] == patrollerCommand {
+		return patrolAsTold(ctx, arguments[1], out)
 	}
 	asked, err := parse(arguments, printTo)
 	if errors.Is(err, flag.ErrHelp) {

@@ -13,9 +13,13 @@ import (
 )
 
 const (
-	// A batch is written when it has batchSize results, or batchWait after its first.
-	batchSize = 256
-	batchWait = 200 * time.Millisecond
+	// A batch is written when it has batchSize results, or some time after its
+	// first: quietWait, or busyWait when the batch before had manyResults, since a
+	// result is stored at half the cost in a large one.
+	batchSize   = 256
+	quietWait   = 100 * time.Millisecond
+	busyWait    = 500 * time.Millisecond
+	manyResults = 8
 	// maxUnstored bounds the results that wait to be stored.
 	maxUnstored = 8192
 	// recordWait bounds one attempt to store a batch. Attempts are repeated for
@@ -73,17 +77,22 @@ func (b *batch) close() { close(b.queue) }
 // run stores results until close, and then what is left. After ctx is done
 // nothing is tried twice, and after parting nothing at all.
 func (b *batch) run(ctx, parting context.Context) error {
+	wait := quietWait
 	for first := range b.queue {
-		if err := b.keep(ctx, parting, b.collect(first)); err != nil {
+		results := b.collect(first, wait)
+		if wait = quietWait; len(results) >= manyResults {
+			wait = busyWait
+		}
+		if err := b.keep(ctx, parting, results); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// collect waits for more results, up to the size and the time of a batch.
-func (b *batch) collect(first unstored) []unstored {
-	timer := time.NewTimer(batchWait)
+// collect waits for more results, up to the size of a batch.
+func (b *batch) collect(first unstored, wait time.Duration) []unstored {
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	collected := []unstored{first}
 	for len(collected) < batchSize {
