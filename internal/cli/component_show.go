@@ -145,8 +145,8 @@ func hoursText(hours []registry.Hour, paint painter) string {
 	fmt.Fprintf(&out, "  %s%s\n", paint.dim(fmt.Sprintf("%-*s", firstWidth, "hours")), strings.Join(strip[first:], ""))
 	told := "no probe passed or failed"
 	if passed+failed > 0 {
-		told = fmt.Sprintf("%s%% of %s passed in the %s to %s", share(passed, failed), counted(passed+failed, "probe"),
-			counted(stripHours-first, "hour"), newest.Add(time.Hour).UTC().Format("2006-01-02 15:04 UTC"))
+		oldest := newest.Add(-time.Duration(stripHours-1-first) * time.Hour)
+		told = fmt.Sprintf("%s%% of %s passed since %s", share(passed, failed), counted(passed+failed, "probe"), oldest.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	fmt.Fprintf(&out, "  %*s%s\n", firstWidth, "", paint.dim(told))
 	return out.String()

@@ -111,7 +111,7 @@ func (s *demoStory) ask(ctx context.Context, yes bool, args ...string) (answer [
 	command.Stderr = &complaint
 	answer, err = command.Output()
 	if code := command.ProcessState.ExitCode(); code != map[bool]int{true: exitYes, false: exitNo}[yes] {
-		return nil, fmt.Errorf("%s ended with %d (%v): %s%s", args[0], code, err, answer, complaint.String())
+		return nil, errors.Join(fmt.Errorf("%s ended with %d: %s%s", args[0], code, answer, complaint.String()), err)
 	}
 	return answer, nil
 }

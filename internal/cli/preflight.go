@@ -137,7 +137,7 @@ func (c *preflightCommand) check(ctx context.Context, p *process) error {
 	}
 	return c.Registry.with(ctx, p, openDatabase, func(examined *examining) error {
 		stop := showProgress(ctx, p.Err, "probing the components of the ticket")
-		report, err := examined.Examiner.Check(ctx, []byte(document))
+		report, err := examined.Check(ctx, []byte(document))
 		stop()
 		if err != nil {
 			return err

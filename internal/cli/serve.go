@@ -118,8 +118,8 @@ func listenOnLoopback(ctx context.Context, listen string) (net.Listener, error) 
 
 // listenOn listens on an address. Faults: Unavailable.
 func listenOn(ctx context.Context, address netip.AddrPort) (net.Listener, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address.String())
+	var listening net.ListenConfig
+	listener, err := listening.Listen(ctx, "tcp", address.String())
 	switch {
 	case err == nil:
 		return listener, nil
