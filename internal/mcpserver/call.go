@@ -1,10 +1,10 @@
 package mcpserver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,7 +72,7 @@ func (s *Server) refusal(ctx context.Context, name string, err error) *fault.Err
 	if !ok || coded.Code == fault.Internal {
 		return s.hide(ctx, name, err)
 	}
-	if coded.Code == fault.Unavailable {
+	if coded.Code == fault.Unavailable && !errors.Is(err, context.Canceled) {
 		s.log.WarnContext(ctx, "a call could not be served", "tool", name, "error", err.Error())
 	}
 	return coded
@@ -101,22 +101,32 @@ func failure(refused *fault.Error) *mcp.CallToolResult {
 }
 
 // encode returns v as JSON in which <, > and & stand for themselves, also
-// inside what marshals itself: a model reads this text. It is nil for a value
-// that cannot be encoded.
+// inside what marshals itself or was JSON before: a model reads this text. It is
+// nil for a value that cannot be encoded.
 func encode(v any) json.RawMessage {
-	if coded, ok := v.(*fault.Error); ok {
-		plain := map[string]any{}
-		escaped, err := json.Marshal(coded)
-		if err != nil || json.Unmarshal(escaped, &plain) != nil {
-			return nil
-		}
-		v = plain
-	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(v) != nil {
+	data, err := json.Marshal(v)
+	if err != nil {
 		return nil
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return unescaped(data)
+}
+
+// unescaped puts <, > and & in the place of their escapes, as Go's encoder writes
+// them. It may change what it is given.
+func unescaped(data []byte) []byte {
+	kept := data[:0]
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' {
+			kept = append(kept, data[i])
+			continue
+		}
+		if unit, ok := escapedUnit(data, i); ok && (unit == '<' || unit == '>' || unit == '&') {
+			kept = append(kept, byte(unit))
+			i += len(`\u0026`) - 1
+			continue
+		}
+		kept = append(kept, data[i], data[i+1]) // a backslash in JSON escapes something
+		i++
+	}
+	return kept
 }

@@ -14,8 +14,11 @@ type document []member
 var errNotObject = errors.New("not a JSON object of distinct names")
 
 // documentOf returns what marshals to an object as a document.
-func documentOf(v any) (document, error) {
-	all, err := members("", encode(v))
+func documentOf(v any) (document, error) { return readDocument(encode(v)) }
+
+// readDocument returns a JSON object as a document.
+func readDocument(raw json.RawMessage) (document, error) {
+	all, err := members("", raw)
 	if err != nil || all == nil {
 		return nil, errNotObject
 	}
@@ -38,17 +41,6 @@ func (d document) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// set gives a member a value; one that is new comes last.
-func (d *document) set(name string, value json.RawMessage) {
-	for i := range *d {
-		if (*d)[i].name == name {
-			(*d)[i].value = value
-			return
-		}
-	}
-	*d = append(*d, member{name, value})
-}
-
 // abridged returns what of a JSON value fits into most bytes: the beginning of a
 // text or an array, the members of an object that still fit. Other values are as
 // they were.
@@ -67,7 +59,7 @@ func abridged(raw json.RawMessage, most int) json.RawMessage {
 		}
 		return encode(items[:fitting(items, most)])
 	case "an object":
-		all, err := documentOf(raw)
+		all, err := readDocument(raw)
 		if err != nil {
 			return json.RawMessage(`{}`)
 		}
@@ -84,7 +76,7 @@ func abridged(raw json.RawMessage, most int) json.RawMessage {
 	return raw
 }
 
-// fitting returns how many of the first items an array of at most most bytes has.
+// fitting returns how many of the first items an array has that fits into most bytes.
 func fitting[T any](items []T, most int) int {
 	room := most - len(`[]`)
 	for i := range items {

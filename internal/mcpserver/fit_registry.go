@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,8 +16,9 @@ const maxTranscript = 2000
 // memberTranscript is the name of what was exchanged, wherever in a result.
 const memberTranscript = "transcript"
 
-// maxDepth is how deep in a result transcripts are looked for.
-const maxDepth = 8
+// maxDepth is how deep transcripts are looked for: in the gates of the result.
+// Deeper there is only what servers wrote, with names of their own.
+const maxDepth = 2
 
 // componentList is the answer of list_components.
 type componentList struct {
@@ -26,74 +28,73 @@ type componentList struct {
 }
 
 // fitComponents returns the page with its longest reasons cut so that it has at
-// most limit bytes as JSON.
-func fitComponents(page registry.ComponentPage, limit int) componentList {
+// most maxResultBytes as JSON.
+func fitComponents(page registry.ComponentPage) componentList {
 	list := componentList{ComponentPage: page}
 	list.Components = append([]registry.Reading{}, page.Components...)
 	reasons := make([]clipping, len(list.Components))
 	for i := range list.Components {
 		reasons[i] = textClipping("components[].reason", &list.Components[i].Reason)
 	}
-	list.Truncated = clip(sizeOf(list), limit, reasons)
+	list.Truncated = clip(sizeOf(list), maxResultBytes, reasons)
 	return list
 }
 
 // fitView returns what there is to know about a component as an object of at most
-// limit bytes: without long transcripts, then without any, then with its largest
-// parts cut.
-func fitView(view any, limit int) (document, error) {
+// maxResultBytes: without long transcripts, then without any, then with its
+// largest parts cut.
+func fitView(view any) (document, error) {
 	whole, err := documentOf(view)
 	if err != nil {
 		return nil, err
 	}
-	truncated := whole.leaveOut(memberTranscript, "", maxTranscript, maxDepth)
-	if sizeOf(whole) > limit {
-		truncated = append(truncated, whole.leaveOut(memberTranscript, "", 0, maxDepth)...)
+	whole, truncated := whole.without(memberTranscript, "", maxTranscript, maxDepth)
+	if sizeOf(whole) > maxResultBytes {
+		var further []string
+		whole, further = whole.without(memberTranscript, "", 0, maxDepth)
+		truncated = append(truncated, further...)
 	}
 	named := len(`,"truncated":`) + sizeOf(truncated)
-	truncated = append(truncated, clip(sizeOf(whole)+named, limit, whole.parts())...)
+	truncated = append(truncated, clip(sizeOf(whole)+named, maxResultBytes, whole.parts())...)
 	if len(truncated) > 0 {
-		whole.set("truncated", encode(truncated))
+		whole = append(whole, member{"truncated", encode(truncated)})
 	}
 	return whole, nil
 }
 
-// leaveOut removes every member of a name that has more than most bytes, within
-// objects to a depth, and returns where they were.
-func (d *document) leaveOut(name, path string, most, depth int) (removed []string) {
-	for i, m := range *d {
-		if m.name != name && depth > 0 && kindOf(m.value) == "an object" {
-			if inside, err := documentOf(m.value); err == nil {
-				if gone := inside.leaveOut(name, path+m.name+".", most, depth-1); len(gone) > 0 {
-					removed = append(removed, gone...)
-					(*d)[i].value = encode(inside)
-				}
+// without returns the document without the members of a name that have more than
+// most bytes, in objects to a depth, and where they were.
+func (d document) without(name, path string, most, depth int) (kept document, removed []string) {
+	for _, m := range d {
+		if m.name == name && sizeOf(m.value) > most {
+			removed = append(removed, path+m.name)
+			continue
+		}
+		if depth > 0 && kindOf(m.value) == "an object" && bytes.Contains(m.value, encode(name)) {
+			// What is no object of distinct names may still be cut as a whole.
+			if inside, err := readDocument(m.value); err == nil {
+				rest, gone := inside.without(name, path+m.name+".", most, depth-1)
+				m.value, removed = encode(rest), append(removed, gone...)
 			}
 		}
+		kept = append(kept, m)
 	}
-	*d = slices.DeleteFunc(*d, func(m member) bool {
-		gone := m.name == name && sizeOf(m.value) > most
-		if gone {
-			removed = append(removed, path+m.name)
-		}
-		return gone
-	})
-	return removed
+	return kept, removed
 }
 
 // parts are the clippings of what is not a single value in the answer itself, and
 // of each member of the newest result and of the drift.
-func (d *document) parts() []clipping {
+func (d document) parts() []clipping {
 	var parts []clipping
-	for i := range *d {
-		m := &(*d)[i]
+	for i := range d {
+		m := &d[i]
 		if m.name != "result" && m.name != "drift" {
 			if strings.Contains(`[{`, string(m.value[:1])) {
 				parts = append(parts, m.clipping(""))
 			}
 			continue
 		}
-		inside, err := documentOf(m.value)
+		inside, err := readDocument(m.value)
 		if err != nil {
 			parts = append(parts, m.clipping(""))
 			continue
@@ -123,11 +124,11 @@ type preflightAnswer struct {
 }
 
 // fitPreflight returns the preflight with its longest reasons cut so that it has
-// at most limit bytes as JSON. When that is not enough it goes without its
+// at most maxResultBytes as JSON. When that is not enough it goes without its
 // ticket, and then with those slots that fit, the refused ones first.
-func fitPreflight(whole registry.Preflight, limit int) preflightAnswer {
+func fitPreflight(whole registry.Preflight) preflightAnswer {
 	answer := preflightAnswer{Preflight: whole}
-	if sizeOf(answer) <= limit {
+	if sizeOf(answer) <= maxResultBytes {
 		return answer
 	}
 	answer.Slots = slices.Clone(whole.Slots)
@@ -141,13 +142,13 @@ func fitPreflight(whole registry.Preflight, limit int) preflightAnswer {
 			}
 		}
 	}
-	answer.Truncated = clip(sizeOf(answer), limit, reasons)
-	if answer.Ticket != nil && sizeOf(answer) > limit {
+	answer.Truncated = clip(sizeOf(answer), maxResultBytes, reasons)
+	if answer.Ticket != nil && sizeOf(answer) > maxResultBytes {
 		answer.Ticket = nil
 		answer.Truncated = append(answer.Truncated, "ticket")
 	}
-	if size := sizeOf(answer); size > limit {
-		room := limit - size + sizeOf(answer.Slots) - len(`,"slots"`)
+	if size := sizeOf(answer); size > maxResultBytes {
+		room := maxResultBytes - size + sizeOf(answer.Slots) - len(`,"slots"`)
 		slices.SortStableFunc(answer.Slots, refusedFirst)
 		answer.Slots = answer.Slots[:fitting(answer.Slots, room)]
 		answer.Truncated = append(answer.Truncated, "slots")

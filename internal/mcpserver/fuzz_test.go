@@ -48,6 +48,7 @@ func FuzzDecode_takesOnlyWhatItUnderstandsWhole(f *testing.F) {
 func FuzzServeStdio_answersInJSONAndLivesOn(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n\n", "x", ping, "[" + ping + "]", "[1]", "{}", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_task","arguments":` + someTask + `}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"preflight","arguments":{"run":"nightly"},"_meta":{"progressToken":1}}}`,
 		"\xff\n" + ping, `{"jsonrpc":"2.0","id":1e3,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
 		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modernMeta + `}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
@@ -62,21 +63,28 @@ func FuzzServeStdio_answersInJSONAndLivesOn(f *testing.F) {
 		list: func(context.Context, task.Query) (task.Page, error) { return task.Page{}, errors.New("no list") },
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		var out bytes.Buffer
-		last := `{"jsonrpc":"2.0","id":"the last","method":"ping"}`
-		if err := New(operations, Options{}).ServeStdio(t.Context(), strings.NewReader(string(input)+"\n"+last), &out); err != nil {
-			t.Fatalf("ended with %v", err)
-		}
-		for text := range strings.Lines(out.String()) {
-			if !json.Valid([]byte(text)) || !strings.HasSuffix(text, "\n") {
-				t.Fatalf("wrote %q", text)
-			}
-			if strings.Contains(text, `"error":{"code":0`) {
-				t.Fatalf("an error without a code: %s", text)
-			}
-		}
-		if !strings.Contains(out.String(), `"id":"the last"`) {
-			t.Fatalf("the last message was not answered: %s", out.String())
-		}
+		livesOn(t, New(operations, Options{}), input)
+		livesOn(t, NewRegistry(newFleet(), Options{}), input)
 	})
+}
+
+// livesOn sends a server an input and a last message over stdio.
+func livesOn(t *testing.T, server *Server, input []byte) {
+	t.Helper()
+	var out bytes.Buffer
+	last := `{"jsonrpc":"2.0","id":"the last","method":"ping"}`
+	if err := server.ServeStdio(t.Context(), strings.NewReader(string(input)+"\n"+last), &out); err != nil {
+		t.Fatalf("ended with %v", err)
+	}
+	for text := range strings.Lines(out.String()) {
+		if !json.Valid([]byte(text)) || !strings.HasSuffix(text, "\n") {
+			t.Fatalf("wrote %q", text)
+		}
+		if strings.Contains(text, `"error":{"code":0`) {
+			t.Fatalf("an error without a code: %s", text)
+		}
+	}
+	if !strings.Contains(out.String(), `"id":"the last"`) {
+		t.Fatalf("the last message was not answered: %s", out.String())
+	}
 }

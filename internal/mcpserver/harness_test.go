@@ -76,16 +76,21 @@ type client struct {
 	cancel   context.CancelFunc
 }
 
-// startStdio serves operations to one client until the test ends.
+// startStdio serves the task gate to one client until the test ends.
 func startStdio(t *testing.T, operations task.Operations, options Options) *client {
+	t.Helper()
+	return connect(t, New(operations, logging(t, options)))
+}
+
+// connect serves one client over stdio until the test ends.
+func connect(t *testing.T, server *Server) *client {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	fromClient, in := io.Pipe()
 	out, toClient := io.Pipe()
-	options = logging(t, options)
 	c := &client{t: t, in: in, received: make(chan string), ended: make(chan error, 1), cancel: cancel}
 	go func() {
-		err := New(operations, options).ServeStdio(ctx, fromClient, toClient)
+		err := server.ServeStdio(ctx, fromClient, toClient)
 		shut(t, toClient)
 		c.ended <- err
 	}()
@@ -168,12 +173,30 @@ func callOf(id int, tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments)
 }
 
-// startHTTP serves operations on a loopback address until the test ends.
+// startHTTP serves the task gate on a loopback address until the test ends.
 func startHTTP(t *testing.T, operations task.Operations, options Options) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(New(operations, logging(t, options)).Handler())
-	t.Cleanup(server.Close)
-	return server
+	return listen(t, New(operations, logging(t, options)))
+}
+
+// listen serves on a loopback address until the test ends.
+func listen(t *testing.T, server *Server) *httptest.Server {
+	t.Helper()
+	listening := httptest.NewServer(server.Handler())
+	t.Cleanup(listening.Close)
+	return listening
+}
+
+// eachToolSet runs a test of the wire against a server of every tool set, of
+// which tools is the number.
+func eachToolSet(t *testing.T, test func(t *testing.T, server *Server, tools int)) {
+	t.Helper()
+	t.Run("task gate", func(t *testing.T) {
+		test(t, New(newOperations(t), logging(t, Options{Caller: thisProcess("")})), 5)
+	})
+	t.Run("registry", func(t *testing.T) {
+		test(t, NewRegistry(newFleet(), logging(t, Options{})), 4)
+	})
 }
 
 // post sends a body with the usual headers, which headers may replace, and
@@ -241,4 +264,16 @@ func (a *aliases) show(text string) string {
 		text = strings.ReplaceAll(text, name, value)
 	}
 	return text
+}
+
+// serve hands one body to a handler as if it had come over HTTP, and returns its
+// answer.
+func serve(t *testing.T, handler http.Handler, body string) string {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp/registry", strings.NewReader(body))
+	request.Host = "localhost"
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	return answer.Body.String()
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +38,35 @@ func (s *Server) Handler() http.Handler {
 	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, notRequest(nil, fmt.Sprintf("Origin %.80q may not call this server", r.Header.Get("Origin"))))
 	}))
-	return s.recovered(onLoopback(origins.Handler(wellFormed(protocol))))
+	return s.recovered(onLoopback(origins.Handler(wellFormed(accompanied(protocol)))))
+}
+
+// requestKey is under what the context of a call keeps that of its HTTP request.
+type requestKey struct{}
+
+// accompanied puts the context of each request where attended finds it: the SDK
+// cuts a call off from the end of its request, which over HTTP without sessions is
+// the only way of a client to cancel it.
+func accompanied(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := context.WithValue(r.Context(), requestKey{}, r.Context())
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// attended returns a context that also ends when the client of a call over HTTP
+// hangs up. It is for calls that change nothing and take long.
+func attended(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	request, overHTTP := ctx.Value(requestKey{}).(context.Context)
+	if !overHTTP {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(request, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // recovered turns a panic into an answer.

@@ -20,7 +20,11 @@ const (
 )
 
 func TestHandler_refusesWhatItMust(t *testing.T) {
-	server := startHTTP(t, newOperations(t), Options{})
+	eachToolSet(t, func(t *testing.T, server *Server, _ int) { refusesWhatItMust(t, listen(t, server)) })
+}
+
+func refusesWhatItMust(t *testing.T, server *httptest.Server) {
+	t.Helper()
 	host := strings.TrimPrefix(server.URL, "http://")
 	for name, test := range map[string]struct {
 		body    string
@@ -79,7 +83,11 @@ func TestHandler_refusesWhatItMust(t *testing.T) {
 }
 
 func TestHandler_takesOnlyPost(t *testing.T) {
-	server := startHTTP(t, newOperations(t), Options{})
+	eachToolSet(t, func(t *testing.T, server *Server, _ int) { takesOnlyPost(t, listen(t, server)) })
+}
+
+func takesOnlyPost(t *testing.T, server *httptest.Server) {
+	t.Helper()
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
 		request, err := http.NewRequestWithContext(t.Context(), method, server.URL, http.NoBody)
 		if err != nil {
@@ -99,7 +107,11 @@ func TestHandler_takesOnlyPost(t *testing.T) {
 }
 
 func TestHandler_servesEveryProtocolVersion(t *testing.T) {
-	server := startHTTP(t, newOperations(t), Options{})
+	eachToolSet(t, func(t *testing.T, server *Server, tools int) { servesEveryProtocolVersion(t, listen(t, server), tools) })
+}
+
+func servesEveryProtocolVersion(t *testing.T, server *httptest.Server, tools int) {
+	t.Helper()
 	for _, version := range mcp.SupportedProtocolVersions() {
 		headers, body := map[string]string{"MCP-Protocol-Version": version}, listing
 		if version >= "2026-07-28" {
@@ -112,7 +124,7 @@ func TestHandler_servesEveryProtocolVersion(t *testing.T) {
 			}
 		}
 		status, answer := post(t, server.URL, body, headers)
-		if status != 200 || strings.Count(answer, `"inputSchema"`) != 5 {
+		if status != 200 || strings.Count(answer, `"inputSchema"`) != tools {
 			t.Errorf("%s: %d %.200s", version, status, answer)
 		}
 	}
@@ -134,7 +146,11 @@ func TestHandler_answersAToolCallInBothErasAlike(t *testing.T) {
 
 func TestHandler_checksTheHostWhateverItListensOn(t *testing.T) {
 	// No local address is known here, which is when the SDK would not check.
-	handler := New(newOperations(t), Options{}).Handler()
+	eachToolSet(t, func(t *testing.T, server *Server, _ int) { checksTheHost(t, server.Handler()) })
+}
+
+func checksTheHost(t *testing.T, handler http.Handler) {
+	t.Helper()
 	for host, status := range map[string]int{"evil.example": 403, "": 403, "10.0.0.1:80": 403, "localhost": 200, "127.0.0.2:80": 200} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(listing))
 		request.Host = host

@@ -134,7 +134,11 @@ func TestServeStdio_refusesAnIDThatIsUnderWay(t *testing.T) {
 // An id that could not come back as it was sent is refused, and only the member
 // called id, in lower case, is one.
 func TestServeStdio_answersUnderTheIDThatWasSent(t *testing.T) {
-	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
+	eachToolSet(t, func(t *testing.T, server *Server, _ int) { answersUnderTheID(t, connect(t, server)) })
+}
+
+func answersUnderTheID(t *testing.T, c *client) {
+	t.Helper()
 	c.initialize()
 	if got := c.ask(`{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`); !strings.Contains(got, "-32600") || !strings.Contains(got, `"id":null`) {
 		t.Errorf("half of a surrogate pair: %s", got)
@@ -146,7 +150,11 @@ func TestServeStdio_answersUnderTheIDThatWasSent(t *testing.T) {
 }
 
 func TestServeStdio_answersLinesThatAreTooLong(t *testing.T) {
-	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
+	eachToolSet(t, func(t *testing.T, server *Server, _ int) { answersLongLines(t, connect(t, server)) })
+}
+
+func answersLongLines(t *testing.T, c *client) {
+	t.Helper()
 	c.initialize()
 	filler := func(bytes int) string { return strings.Repeat("x", bytes) }
 	create := func(evidence string) string {
@@ -166,13 +174,24 @@ func TestServeStdio_answersLinesThatAreTooLong(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if said := faultOf(t, c.ask(create(filler(task.MaxRequest-200)))); said["code"] != "E_TOO_LARGE" || said["limit"] != float64(task.MaxEvidence) {
+}
+
+func TestServeStdio_leavesToTheGateWhatIsUnderTheLimitOfALine(t *testing.T) {
+	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
+	c.initialize()
+	evidence := strings.Repeat("x", task.MaxRequest-200)
+	claim := callOf(5, "claim_done", `{"task_id":"t","agent_id":"a","evidence":"`+evidence+`"}`)
+	if said := faultOf(t, c.ask(claim)); said["code"] != "E_TOO_LARGE" || said["limit"] != float64(task.MaxEvidence) {
 		t.Errorf("a tool call under the limit: %v", said)
 	}
 }
 
 func TestServeStdio_answersBytesThatAreNoUTF8(t *testing.T) {
-	c := startStdio(t, newOperations(t), Options{Caller: thisProcess("")})
+	eachToolSet(t, func(t *testing.T, server *Server, _ int) { answersNoUTF8(t, connect(t, server)) })
+}
+
+func answersNoUTF8(t *testing.T, c *client) {
+	t.Helper()
 	c.initialize()
 	for _, text := range []string{"\xff", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + "\xc3" + `"}}`, "\x00"} {
 		if got := c.ask(text); !strings.Contains(got, "-32700") {

@@ -17,16 +17,26 @@ import (
 // them to its model with each turn.
 const listBudget = 10 << 10
 
-func listed(t *testing.T, lock task.AgentID) string {
+func listed(t *testing.T, server *Server) string {
 	t.Helper()
-	c := startStdio(t, newOperations(t), Options{Caller: thisProcess(lock)})
+	c := connect(t, server)
 	c.initialize()
 	return c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 }
 
+// gateFor returns the task gate for an agent.
+func gateFor(t *testing.T, lock task.AgentID) *Server {
+	t.Helper()
+	return New(newOperations(t), logging(t, Options{Caller: thisProcess(lock)}))
+}
+
 func TestToolsList_isAsRecordedAndSmall(t *testing.T) {
-	for name, lock := range map[string]task.AgentID{"tools_open.json": "", "tools_locked.json": "reviewer"} {
-		answer := listed(t, lock)
+	for name, server := range map[string]*Server{
+		"tools_open.json":     gateFor(t, ""),
+		"tools_locked.json":   gateFor(t, "reviewer"),
+		"tools_registry.json": NewRegistry(newFleet(), logging(t, Options{})),
+	} {
+		answer := listed(t, server)
 		if len(answer) >= listBudget {
 			t.Errorf("tools/list has %d bytes, which is not under %d", len(answer), listBudget)
 		}
@@ -52,6 +62,20 @@ func TestToolsList_isAsRecordedAndSmall(t *testing.T) {
 }
 
 func TestToolsList_isWhatModelsAndClientsNeed(t *testing.T) {
+	isWhatIsNeeded(t, gateFor(t, ""), map[string]hints{
+		"get_task": {reads: true}, "list_tasks": {reads: true}, "create_task": {}, "claim_done": {}, "verify": {},
+	})
+	isWhatIsNeeded(t, NewRegistry(newFleet(), logging(t, Options{})), map[string]hints{
+		"list_components": {reads: true}, "get_component": {reads: true},
+		"probe_component": {reachesOut: true}, "preflight": {reachesOut: true},
+	})
+}
+
+// hints are what the annotations of a tool say.
+type hints struct{ reads, reachesOut bool }
+
+func isWhatIsNeeded(t *testing.T, server *Server, expected map[string]hints) {
+	t.Helper()
 	var answer struct {
 		Result struct {
 			Tools []struct {
@@ -62,14 +86,14 @@ func TestToolsList_isWhatModelsAndClientsNeed(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(listed(t, "")), &answer); err != nil {
+	if err := json.Unmarshal([]byte(listed(t, server)), &answer); err != nil {
 		t.Fatal(err)
 	}
-	reads := map[string]bool{"get_task": true, "list_tasks": true, "create_task": false, "claim_done": false, "verify": false}
 	for _, tool := range answer.Result.Tools {
-		readOnly, known := reads[tool.Name]
-		delete(reads, tool.Name)
-		if !known || tool.Annotations["readOnlyHint"] != readOnly || tool.Annotations["destructiveHint"] != false {
+		want, known := expected[tool.Name]
+		delete(expected, tool.Name)
+		got := hints{tool.Annotations["readOnlyHint"] == true, tool.Annotations["openWorldHint"] == true}
+		if !known || got != want || tool.Annotations["destructiveHint"] != false {
 			t.Errorf("%s: annotations %v", tool.Name, tool.Annotations)
 		}
 		if tool.OutputSchema != nil {
@@ -88,7 +112,7 @@ func TestToolsList_isWhatModelsAndClientsNeed(t *testing.T) {
 			}
 		}
 	}
-	if len(reads) > 0 {
-		t.Errorf("not listed: %v", reads)
+	if len(expected) > 0 {
+		t.Errorf("not listed: %v", expected)
 	}
 }

@@ -32,7 +32,9 @@ func TestServeStdio_endsAlthoughItsClientDoesNotRead(t *testing.T) {
 			if ending == "input" && !strings.HasPrefix(name, "one") {
 				continue // Its end is not read before the lines in front of it.
 			}
-			t.Run(name+", "+ending, func(t *testing.T) { endsUnread(t, input, ending) })
+			t.Run(name+", "+ending, func(t *testing.T) {
+				eachToolSet(t, func(t *testing.T, server *Server, _ int) { endsUnread(t, server, input, ending) })
+			})
 		}
 	}
 }
@@ -45,14 +47,13 @@ func manyPings(count int) string {
 	return lines.String()
 }
 
-func endsUnread(t *testing.T, input, ending string) {
+func endsUnread(t *testing.T, server *Server, input, ending string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	client := &deafClient{begun: make(chan struct{}, 1), end: make(chan struct{})}
 	defer close(client.end)
 	open, hangUp := io.Pipe()
 	defer hangUp.Close()
-	server := New(newOperations(t), logging(t, Options{}))
 	server.drains = 50 * time.Millisecond
 	ended := make(chan error, 1)
 	go func() { ended <- server.ServeStdio(ctx, io.MultiReader(strings.NewReader(input+"\n"), open), client) }()
