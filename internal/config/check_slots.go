@@ -106,7 +106,7 @@ func (c *checker) refers(where position, p path, what, name string, names []stri
 		message = fmt.Sprintf("there is no %s %q", what, name)
 	}
 	if len(c.problems) < MaxProblems { // the search takes time in the product of what is wrong and what is there
-		if near := nearest(name, names); near != "" {
+		if near := registry.Nearest(name, names); near != "" {
 			hint = "Did you mean " + near + "?"
 		}
 	}

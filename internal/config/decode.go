@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // path is the keys that lead to a value, joined by slashes.
@@ -136,7 +138,7 @@ func (d *decoder) unknown(pair pair, p path, kind string, sections []reflect.Val
 	if kind != "" {
 		message = "the kind " + kind + " has no key " + quotedKey(pair.name)
 	}
-	if near := nearest(pair.name, known); near != "" {
+	if near := registry.Nearest(pair.name, known); near != "" {
 		hint = "Did you mean " + near + "?"
 	}
 	if len(sections) > 1 {

@@ -164,7 +164,7 @@ func (d *decoder) chosen(pairs []pair, p path) (kind, bool) {
 		return kind{}, false
 	}
 	hint := "This version knows " + d.kinds.String() + "."
-	if near := nearest(name, d.kinds.names()); near != "" {
+	if near := registry.Nearest(name, d.kinds.names()); near != "" {
 		hint = "Did you mean " + near + "?"
 	}
 	d.add(where, at, "there is no kind "+quotedKey(name), hint)

@@ -12,19 +12,22 @@ func Nearest(name string, known []string) string {
 	if len(name) > MaxName {
 		return ""
 	}
-	marks := strings.NewReplacer("_", "", "-", "")
-	meant := marks.Replace(strings.ToLower(name))
-	best, fewest := "", maxNearest+1
+	best, fewest, meant := "", maxNearest+1, bare(name)
 	for _, candidate := range known {
-		bare := marks.Replace(strings.ToLower(candidate))
-		if difference := len(meant) - len(bare); difference > maxNearest || difference < -maxNearest {
-			continue
+		other := bare(candidate)
+		if len(other)-len(meant) >= fewest || len(meant)-len(other) >= fewest {
+			continue // which is cheaper to tell
 		}
-		if changes := distance(meant, bare); changes < fewest && changes < len(candidate)-1 {
+		if changes := distance(meant, other); changes < fewest && changes < len(candidate)-1 {
 			best, fewest = candidate, changes
 		}
 	}
 	return best
+}
+
+// bare is a name without what people write differently.
+func bare(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(name), "_", ""), "-", "")
 }
 
 // distance is the number of insertions, deletions and replacements of bytes that
