@@ -307,7 +307,7 @@ func postgresUnavailable(err error) *fault.Error {
 		switch {
 		case errors.Is(err, errOutcomeOpen):
 			return say("the connection to PostgreSQL broke; whether the call was stored is not known",
-				"Call get_task or list_tasks to see, or make the same call again with the same idempotency_key.")
+				"Look whether it was, or make the same call again, with the same idempotency_key if it had one.")
 		case dialled:
 			return say("the PostgreSQL server cannot be reached; nothing changed", "Check that it runs and that the URL is right, then make the same call again.")
 		case broken(err):

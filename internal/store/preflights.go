@@ -58,7 +58,7 @@ func (d *Database) KeepPreflight(ctx context.Context, at time.Time, preflight *r
 		if err != nil {
 			return err
 		}
-		return account(ctx, in, bytes)
+		return account(ctx, in, balance{bytes: bytes})
 	})
 	return d.explained("store a preflight of "+preflight.Run, err)
 }

@@ -236,7 +236,7 @@ func (r *recording) store(ctx context.Context, in session, d *Database) error {
 	if err != nil {
 		return err
 	}
-	return account(ctx, in, r.bytes+added)
+	return account(ctx, in, balance{r.bytes + added, added})
 }
 
 func (r *recording) storeLists(ctx context.Context, in session) error {

@@ -92,7 +92,7 @@ func unavailableBy(code int, cause error) *fault.Error {
 		// The whole transaction stands in the log, which is read again if the
 		// machine or every process fails before the next write replaces it.
 		return fault.New(fault.Unavailable, "the disk of the database failed to keep what was written; whether the call was stored is not known").
-			WithHint("Check the disk. Then look with get_task or list_tasks, or make the same call again with the same idempotency_key.").
+			WithHint("Check the disk. Then look whether it was, or make the same call again, with the same idempotency_key if it had one.").
 			WithCause(cause)
 	}
 	switch code & primary {

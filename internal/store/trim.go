@@ -43,8 +43,8 @@ const neverStart = int64(1) << 62
 // rows, in one short transaction. It returns how many it has removed; as long as
 // that is as many as were permitted, there may be more. What goes is too old by
 // its own time (results, hours), beyond MaxPreflights of its run, more than the
-// bytes permit (results, then hours, then preflights), or a list of tools that no
-// component refers to. The newest result of a component always stays, and so do
+// bytes permit (hours in more than half of them, then results, hours, preflights),
+// or a list of tools that no component refers to. The newest result of a component always stays, and so do
 // all changes. Faults: Unavailable.
 func (d *Database) Trim(ctx context.Context, now time.Time, retention registry.Retention, most int) (int, error) {
 	if most < 1 {
@@ -52,11 +52,11 @@ func (d *Database) Trim(ctx context.Context, now time.Time, retention registry.R
 	}
 	var removed int
 	err := d.atomic(ctx, func(ctx context.Context, in session, _ int) error {
-		bytes, err := d.turn(ctx, in)
+		says, err := d.turn(ctx, in)
 		if err != nil {
 			return err
 		}
-		t := &trimming{in: in, left: most, bytes: bytes}
+		t := &trimming{in: in, left: most, says: says}
 		for _, step := range t.steps(d, now, retention) {
 			if err := step(ctx); err != nil {
 				return err
@@ -69,7 +69,7 @@ func (d *Database) Trim(ctx context.Context, now time.Time, retention registry.R
 		if t.left == most && t.tightened == 0 {
 			return errNothingToKeep
 		}
-		return account(ctx, in, -t.freed)
+		return account(ctx, in, balance{-t.freed.bytes, -t.freed.hours})
 	})
 	return removed, d.explained("trim the history", err)
 }
@@ -77,23 +77,25 @@ func (d *Database) Trim(ctx context.Context, now time.Time, retention registry.R
 // trimming is one transaction of Trim.
 type trimming struct {
 	in        session
-	left      int   // rows that may still be removed
-	bytes     int64 // what the account said at the beginning
-	freed     int64
+	left      int     // rows that may still be removed
+	says      balance // of the account, at the beginning
+	freed     balance
 	tightened int
 }
 
 // steps are what is removed, in this order.
 func (t *trimming) steps(d *Database, now time.Time, retention registry.Retention) []func(context.Context) error {
 	permitted := retention.MaxBytes - retention.MaxBytes/trimMargin
-	over := func() int64 { return t.bytes - t.freed - permitted }
-	all := func() int64 { return t.bytes }
+	over := func() int64 { return t.says.bytes - t.freed.bytes - permitted }
+	hoursOver := func() int64 { return min(over(), t.says.hours-t.freed.hours-permitted/2) }
+	everything := t.says.bytes
 	return []func(context.Context) error{
-		func(ctx context.Context) error { return t.results(ctx, idAt(now.Add(-retention.Raw)), all()) },
-		func(ctx context.Context) error { return t.hours(ctx, stamp(now.Add(-retention.Hourly)), all()) },
+		func(ctx context.Context) error { return t.results(ctx, idAt(now.Add(-retention.Raw)), everything) },
+		func(ctx context.Context) error { return t.hours(ctx, stamp(now.Add(-retention.Hourly)), everything) },
 		func(ctx context.Context) error {
-			return t.preflights(ctx, all(), selectSurplusPreflights, MaxPreflights)
+			return t.preflights(ctx, everything, selectSurplusPreflights, MaxPreflights)
 		},
+		func(ctx context.Context) error { return t.hours(ctx, neverStart, hoursOver()) },
 		func(ctx context.Context) error { return t.results(ctx, afterEveryID, over()) },
 		func(ctx context.Context) error { return t.hours(ctx, neverStart, over()) },
 		func(ctx context.Context) error { return t.preflights(ctx, over(), selectOldPreflights) },
@@ -144,12 +146,15 @@ func (t *trimming) choose(rows []oldest, wanted int64) []oldest {
 	return rows
 }
 
-// gone notes what was removed.
-func (t *trimming) gone(rows []oldest) {
-	t.left -= len(rows)
+// gone notes what was removed and returns its bytes.
+func (t *trimming) gone(rows []oldest) int64 {
+	var bytes int64
 	for _, next := range rows {
-		t.freed += next.bytes
+		bytes += next.bytes
 	}
+	t.left -= len(rows)
+	t.freed.bytes += bytes
+	return bytes
 }
 
 func (t *trimming) results(ctx context.Context, before string, wanted int64) error {
@@ -173,7 +178,7 @@ func (t *trimming) hours(ctx context.Context, before, wanted int64) error {
 	if rows = t.choose(rows, wanted); err != nil || len(rows) == 0 {
 		return err
 	}
-	t.gone(rows)
+	t.freed.hours += t.gone(rows)
 	last := rows[len(rows)-1]
 	_, err = t.in.ExecContext(ctx, deleteOldHours, last.number, last.text)
 	return err

@@ -154,8 +154,9 @@ func onLists() []attack {
 		{name: "an hour with less than nothing", text: `INSERT INTO hours VALUES (0, 'asm', 2, -1, 0, 0, 0, 1)`, refusedBy: []string{"hours_counts"}},
 		{name: "an hour whose longest is longer than all", text: `INSERT INTO hours VALUES (0, 'asm', 1, 0, 0, 4, 5, 1)`, refusedBy: []string{"hours_latency"}},
 		{name: "an hour that needs nothing", text: `INSERT INTO hours VALUES (0, 'asm', 1, 0, 0, 5, 5, 0)`, refusedBy: []string{"hours_bytes"}},
-		{name: "a second account", text: `INSERT INTO history VALUES (2, 0)`, refusedBy: []string{"history_single"}},
-		{name: "the account twice", text: `INSERT INTO history VALUES (1, 0)`, refusedBy: []string{"history_key"}},
+		{name: "a second account", text: `INSERT INTO history VALUES (2, 0, 0)`, refusedBy: []string{"history_single"}},
+		{name: "the account twice", text: `INSERT INTO history VALUES (1, 0, 0)`, refusedBy: []string{"history_key"}},
 		{name: "an account below zero", text: `UPDATE history SET bytes = -1`, refusedBy: []string{"history_bytes"}},
+		{name: "hours that need more than all", text: `UPDATE history SET hour_bytes = bytes + 1`, refusedBy: []string{"history_bytes"}},
 	}
 }

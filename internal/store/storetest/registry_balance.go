@@ -27,7 +27,8 @@ func dumpRegistry(t testing.TB, foreign *sql.DB) []string {
 // each component's newest result is there.
 func balanced(t testing.TB, foreign *sql.DB) {
 	t.Helper()
-	nothing(t, foreign, `SELECT 'account', bytes FROM history WHERE bytes <> (SELECT coalesce(sum(bytes), 0) FROM results)
+	nothing(t, foreign, `SELECT 'hours', hour_bytes FROM history WHERE hour_bytes <> (SELECT coalesce(sum(bytes), 0) FROM hours)
+UNION ALL SELECT 'account', bytes FROM history WHERE bytes <> (SELECT coalesce(sum(bytes), 0) FROM results)
 	+ (SELECT coalesce(sum(bytes), 0) FROM hours) + (SELECT coalesce(sum(bytes), 0) FROM preflights)
 UNION ALL SELECT 'newest of ' || name, 0 FROM components
 	WHERE result_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM results WHERE id = result_id AND component = name)`)

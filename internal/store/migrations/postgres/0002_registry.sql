@@ -34,12 +34,13 @@ CREATE TABLE results (
     CONSTRAINT results_mcp_server_passed CHECK (outcome <> 'passed' OR kind <> 'mcp_server' OR (
         coalesce(proof -> 'healthz' = 'true' AND proof -> 'test' = 'true' AND proof -> 'listTools' = 'true'
             AND jsonb_typeof(proof -> 'toolCount') = 'number' AND proof ->> 'toolCount' ~ '^[1-9][0-9]*$', FALSE)))
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
 
 CREATE INDEX results_by_component ON results (component, id);
 
 -- A registered component: what it is, what its results add up to, and the newest
--- of them. A component without results has no result_id.
+-- of them. A component without results has no result_id. Pages keep room for the
+-- next version of their rows, which every result makes.
 CREATE TABLE components (
     name            TEXT COLLATE "C" NOT NULL,
     kind            TEXT COLLATE "C" NOT NULL,
@@ -78,7 +79,7 @@ CREATE TABLE components (
     CONSTRAINT components_flags CHECK (flapping IN (0, 1) AND degraded IN (0, 1)
         AND (degraded = 0 OR coalesce(outcome, '') = 'passed')),
     CONSTRAINT components_accepted CHECK ((accepted_digest = '') = (accepted_at IS NULL))
-);
+) WITH (fillfactor = 40);
 
 -- Lists of tools by what they are; those that no component refers to are removed.
 CREATE TABLE tool_lists (
@@ -107,7 +108,7 @@ CREATE TABLE hours (
     CONSTRAINT hours_counts CHECK (passed >= 0 AND failed >= 0 AND undecided >= 0 AND passed + failed + undecided > 0),
     CONSTRAINT hours_latency CHECK (latency_max >= 0 AND latency_sum >= latency_max),
     CONSTRAINT hours_bytes CHECK (bytes > 0)
-);
+) WITH (fillfactor = 90);
 
 CREATE INDEX hours_by_component ON hours (component, start);
 
@@ -160,13 +161,14 @@ INSERT INTO leases (name, holder, fence, beat) VALUES ('patrol', '', 0, 0);
 
 -- The account of what results, hours and preflights take: the sum of their bytes.
 CREATE TABLE history (
-    id    BIGINT NOT NULL,
-    bytes BIGINT NOT NULL,
+    id         BIGINT NOT NULL,
+    bytes      BIGINT NOT NULL,
+    hour_bytes BIGINT NOT NULL, -- the part of the hours
     CONSTRAINT history_key PRIMARY KEY (id),
     CONSTRAINT history_single CHECK (id = 1),
-    CONSTRAINT history_bytes CHECK (bytes >= 0)
+    CONSTRAINT history_bytes CHECK (hour_bytes >= 0 AND bytes >= hour_bytes)
 );
-INSERT INTO history (id, bytes) VALUES (1, 0);
+INSERT INTO history (id, bytes, hour_bytes) VALUES (1, 0, 0);
 
 CREATE TRIGGER results_no_update BEFORE UPDATE ON results FOR EACH ROW EXECUTE FUNCTION countersign_refuse();
 CREATE TRIGGER results_no_truncate BEFORE TRUNCATE ON results FOR EACH STATEMENT EXECUTE FUNCTION countersign_refuse();

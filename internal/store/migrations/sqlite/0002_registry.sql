@@ -159,13 +159,14 @@ INSERT INTO leases (name, holder, fence, beat) VALUES ('patrol', '', 0, 0);
 
 -- The account of what results, hours and preflights take: the sum of their bytes.
 CREATE TABLE history (
-    id    INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
+    id         INTEGER NOT NULL,
+    bytes      INTEGER NOT NULL,
+    hour_bytes INTEGER NOT NULL, -- the part of the hours
     CONSTRAINT history_key PRIMARY KEY (id),
     CONSTRAINT history_single CHECK (id = 1),
-    CONSTRAINT history_bytes CHECK (bytes >= 0)
+    CONSTRAINT history_bytes CHECK (hour_bytes >= 0 AND bytes >= hour_bytes)
 ) STRICT;
-INSERT INTO history (id, bytes) VALUES (1, 0);
+INSERT INTO history (id, bytes, hour_bytes) VALUES (1, 0, 0);
 
 -- Results: a pass only as its proof says, by the kind. A kind has a trigger of
 -- its own, and its name in results_kind; one without them never passes.
