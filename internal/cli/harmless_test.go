@@ -22,6 +22,11 @@ func TestRefusal_makesUntrustedTextHarmless(t *testing.T) {
 		{"task", "claim", "x", "--agent-id", "a", "--evidence-file", evil},
 		{"task", evil},
 		{"serve", "--config", evil},
+		{"preflight", "nightly", "--ticket", evil + "/ticket"},
+		{"preflight", "--check", evil},
+		{"component", "list", "--status", evil},
+		{"component", "list", "--kind", evil},
+		{"component", "show", evil, "--config", evil},
 		{"serve", "--listen", evil},
 	} {
 		for _, form := range [][]string{nil, {"--json"}} {

@@ -16,11 +16,15 @@ func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, log *slog.Lo
 		return fault.New(fault.InvalidArgument, "the registry knows no agents").
 			With(fault.Field, "--agent-id").WithHint("Leave out --agent-id, or --registry.")
 	}
+	loaded, err := c.Components.load(p)
+	if err != nil {
+		return err
+	}
 	outliveReaders()
 	served := openingRegistry{newOpening[*examining]()}
 	server := mcpserver.NewRegistry(served, mcpserver.Options{Version: version, Log: log})
 	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
-		examined, database, err := c.Components.open(ctx, p, openDatabase)
+		examined, database, err := c.Components.open(ctx, p, loaded, openDatabase)
 		served.opened.finish(examined, err)
 		if err != nil {
 			return nil, err

@@ -62,7 +62,7 @@ func (c *probeCommand) examine(ctx context.Context, p *process, name string, onl
 	if _, known := loaded.Component(name); !known {
 		return unnamed(loaded, name)
 	}
-	return c.Registry.with(ctx, p, openDatabase, func(examined *examining) error {
+	return c.Registry.withLoaded(ctx, p, loaded, openDatabase, func(examined *examining) error {
 		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 		stop := showProgress(ctx, p.Err, "probing "+name)
 		found, err := examined.Probe(ctx, name)

@@ -28,22 +28,25 @@ type examining struct {
 	loaded *config.Config
 }
 
-// open reads the configuration file and opens the database by open; the caller
-// closes it. The components are registered in the database, if they are not yet.
-// Faults: NotFound without a file; those of config.Load and of open.
-func (f registryFlags) open(ctx context.Context, p *process, open openFunc) (*examining, *store.Database, error) {
+// load reads the configuration file. Faults: NotFound when there is none; those of
+// config.Load.
+func (f registryFlags) load(p *process) (*config.Config, error) {
 	loaded, err := f.File.load(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	if loaded.File == "" {
-		return nil, nil, fault.New(fault.NotFound, "there is no configuration file that registers components: looked for %s",
+	if err == nil && loaded.File == "" {
+		err = fault.New(fault.NotFound, "there is no configuration file that registers components: looked for %s",
 			strings.Join(config.Places(p.Getenv), " and ")).
 			WithHint("Name the file with --config.")
 	}
+	return loaded, err
+}
+
+// open opens the database by open and registers there what the file does; the
+// caller closes it. Faults: those of open.
+func (f registryFlags) open(ctx context.Context, p *process, loaded *config.Config, open openFunc) (*examining, *store.Database, error) {
 	location := f.Database.DB
 	if location == "" {
 		open = openDatabase // what the file names is made when it is needed
+		var err error
 		if location, err = loaded.DB.Reveal(p.resolver().Resolve); err != nil {
 			return nil, nil, err
 		}
@@ -60,8 +63,19 @@ func (f registryFlags) open(ctx context.Context, p *process, open openFunc) (*ex
 }
 
 // with calls do with an examiner and closes the database behind it.
-func (f registryFlags) with(ctx context.Context, p *process, open openFunc, do func(*examining) error) (err error) {
-	opened, database, err := f.open(ctx, p, open)
+func (f registryFlags) with(ctx context.Context, p *process, open openFunc, do func(*examining) error) error {
+	loaded, err := f.load(p)
+	if err != nil {
+		return err
+	}
+	return f.withLoaded(ctx, p, loaded, open, do)
+}
+
+// withLoaded is with for a file that has been read.
+func (f registryFlags) withLoaded(ctx context.Context, p *process, loaded *config.Config, open openFunc, do func(*examining) error) (err error) {
+	stop := showProgress(ctx, p.Err, "opening the database")
+	opened, database, err := f.open(ctx, p, loaded, open)
+	stop()
 	if err != nil {
 		return err
 	}
