@@ -11,45 +11,61 @@ import (
 // MaxDocument bounds the document of a result that is to be recorded, in bytes.
 const MaxDocument = 256 << 10
 
-// examiner examines the components of one kind.
-type examiner func(context.Context, *registry.Component, Settings) registry.Result
-
-// examinerOf returns the examiner of a kind; nil when there is none. What belongs
-// to one kind alone stands in a file of its own.
-func examinerOf(kind registry.Kind) examiner {
-	if kind == registry.KindMCPServer {
-		return examineMCPServer
-	}
-	return nil
+// kindOf is how components of one kind are examined. What belongs to one kind
+// alone stands in a file of its own, which gives its row.
+type kindOf struct {
+	kind    registry.Kind
+	examine func(context.Context, *registry.Component, Settings) registry.Result
+	// failed is the result of a component that could not be asked at all.
+	failed func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result
+	// lighter returns a result of the kind, and then what is left of it when it is
+	// too large; nil when it is of another kind.
+	lighter func(registry.Result) []registry.Result
 }
+
+// kinds is the table of kinds, in the order in which they are documented.
+func kinds() []kindOf { return []kindOf{ofMCPServers()} }
 
 // Examine probes a component in the way of its kind. It never fails: whatever
 // goes wrong is a result that has not passed. One that says what it must in no
 // usable form, such as an address without a scheme, has failed; a probe that ends
 // in a panic is undecided. About ctx: see MCPServer.Probe.
 func Examine(ctx context.Context, component *registry.Component, settings Settings) (result registry.Result) {
-	failed := func(cause registry.Cause, detail string) registry.Result {
-		return failedServer(component.Name, settings, cause, detail)
-	}
+	of, known := rowOf(component.Kind())
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			result = failed(registry.Overloaded, fmt.Sprintf("the probe ended in a panic: %v", thrown))
+			result = of.failed(component, settings, registry.Overloaded, fmt.Sprintf("the probe ended in a panic: %v", thrown))
 		}
 	}()
-	examine := examinerOf(component.Kind())
-	if examine == nil {
-		return failed(registry.NotConfigured, fmt.Sprintf("no probe is known for the kind %q", component.Kind()))
+	if !known {
+		return of.failed(component, settings, registry.NotConfigured, fmt.Sprintf("no probe is known for the kind %q", component.Kind()))
 	}
-	return examine(ctx, component, settings)
+	return of.examine(ctx, component, settings)
+}
+
+// rowOf returns the row of a kind, and whether there is one: for a kind that
+// nobody knows it is the first, whose results can say so.
+func rowOf(kind registry.Kind) (kindOf, bool) {
+	for _, row := range kinds() {
+		if row.kind == kind {
+			return row, true
+		}
+	}
+	return kinds()[0], false
 }
 
 // Recorded is what is recorded of a result: its document, of at most MaxDocument
 // bytes, and the tools that it brought home.
 func Recorded(result registry.Result) (json.RawMessage, []registry.Tool, error) {
 	var tools []registry.Tool
-	lighter := []registry.Result{result}
 	if server, ok := result.(*registry.ProbeResult); ok {
-		tools, lighter = server.ToolList, lighterServers(server)
+		tools = server.ToolList
+	}
+	lighter := []registry.Result{result}
+	for _, row := range kinds() {
+		if own := row.lighter(result); own != nil {
+			lighter = own
+		}
 	}
 	for _, each := range lighter {
 		document, err := json.Marshal(each)

@@ -8,6 +8,17 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
+// ofMCPServers is their row of the table.
+func ofMCPServers() kindOf {
+	return kindOf{
+		kind: registry.KindMCPServer, examine: examineMCPServer,
+		failed: func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result {
+			return failedServer(of.Name, settings, cause, detail)
+		},
+		lighter: lighterServers,
+	}
+}
+
 // examineMCPServer runs the three gates of a component of the kind mcp_server.
 func examineMCPServer(ctx context.Context, component *registry.Component, settings Settings) registry.Result {
 	server, err := FromComponent(component)
@@ -34,7 +45,11 @@ func failedServer(name string, settings Settings, cause registry.Cause, detail s
 // lighterServers returns the result, and then what is left of it when it is too
 // large: without transcripts, without what g2 says of its tools, without the names
 // of the tools. What is left out is said in a warning.
-func lighterServers(result *registry.ProbeResult) []registry.Result {
+func lighterServers(of registry.Result) []registry.Result {
+	result, ok := of.(*registry.ProbeResult)
+	if !ok {
+		return nil
+	}
 	lighter := []registry.Result{result}
 	left := *result
 	for _, step := range []struct {
