@@ -5,7 +5,9 @@
 // It must not know transports, configuration or the clock. Its one idea: the
 // transition is the write. Every rule of the task gate is a named constraint or
 // trigger, the database itself projects each transition onto the task's row, and
-// the code here only explains what the database refused.
+// the code here only explains what the database refused. The registry follows it:
+// results are what is written, and what they add up to is a projection that the
+// database holds against them.
 package store
 
 import (

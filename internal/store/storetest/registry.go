@@ -31,6 +31,7 @@ func ofRegistry() map[string]func(*testing.T, string) {
 		"preflights beyond the limit are trimmed":             surplusPreflights,
 		"tools that nothing refers to are trimmed":            unusedTools,
 		"history stays within its bytes":                      year,
+		"the store does what the registry does":               registryModel,
 		"known asks little of many":                           knownOfMany,
 	}
 }
