@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -123,5 +128,24 @@ func TestPreflight_asksWhichRunWhenThereAreTwo(t *testing.T) {
 	}
 	if code, _, complaint := f.run("preflight", "--config", "none.yaml"); code != exitAsk || !strings.Contains(complaint, "names no run") {
 		t.Errorf("no run: exit %d, %s", code, complaint)
+	}
+}
+
+func TestPreflight_exitsNonZeroWhenItIsInterrupted(t *testing.T) {
+	f := newFleet(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		_, _ = io.Copy(io.Discard, request.Body)
+		cancel()
+		<-request.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	rewrite(t, strings.ReplaceAll(f.configuration(), f.first.url, server.URL))
+	var out, complaint bytes.Buffer
+	code := Main(ctx, []string{"preflight", "nightly", "--ticket", "ticket.json"}, Surroundings{
+		In: strings.NewReader(""), Out: &out, Err: &complaint, Getenv: func(name string) string { return f.env[name] },
+	})
+	if code != exitAsk || out.Len() != 0 || !strings.Contains(complaint.String(), "E_UNAVAILABLE") || !isMissing("ticket.json") {
+		t.Errorf("exit %d with %q and %q, want 2 with a fault and no ticket", code, out.String(), complaint.String())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime/debug"
 
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -63,7 +62,6 @@ func (c *probeCommand) examine(ctx context.Context, p *process, name string, onl
 		return unnamed(loaded, name)
 	}
 	return c.Registry.withLoaded(ctx, p, loaded, openDatabase, func(examined *examining) error {
-		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 		stop := showProgress(ctx, p.Err, "probing "+name)
 		found, err := examined.Probe(ctx, name)
 		stop()

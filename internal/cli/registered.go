@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -73,6 +74,7 @@ func (f registryFlags) with(ctx context.Context, p *process, open openFunc, do f
 
 // withLoaded is with for a file that has been read.
 func (f registryFlags) withLoaded(ctx context.Context, p *process, loaded *config.Config, open openFunc, do func(*examining) error) (err error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	stop := showProgress(ctx, p.Err, "opening the database")
 	opened, database, err := f.open(ctx, p, loaded, open)
 	stop()
