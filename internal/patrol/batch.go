@@ -13,15 +13,17 @@ import (
 )
 
 const (
-	// A batch is written when it has batchSize results, or some time after its
-	// first: quietWait, or busyWait when the batch before had manyResults, since a
-	// result is stored at half the cost in a large one.
+	// A batch is written when it has batchSize results or batchBytes, or some time
+	// after its first: quietWait, or busyWait when the batch before had manyResults,
+	// since a result is stored at half the cost in a large one.
 	batchSize   = 256
+	batchBytes  = 4 << 20
 	quietWait   = 100 * time.Millisecond
 	busyWait    = 500 * time.Millisecond
 	manyResults = 8
-	// maxUnstored bounds the results that wait to be stored.
-	maxUnstored = 8192
+	// maxUnstored and maxUnstoredBytes bound the results that wait to be stored.
+	maxUnstored      = 8192
+	maxUnstoredBytes = 64 << 20
 	// recordWait bounds one attempt to store a batch. Attempts are repeated for
 	// retryFor, with pauses that double from retryFirst to retryMost.
 	recordWait = 5 * time.Second
@@ -33,12 +35,16 @@ const (
 // batch hands results to the store, many in one transaction. What the store
 // cannot take in time is dropped, and told; it is never made into a verdict.
 type batch struct {
-	*shift
+	store    Store
+	observer Observer
+	log      *slog.Logger
+	fence    int64
+	alive    func(began time.Time) // is told of each write that succeeded
+	queue    chan unstored
 
-	queue chan unstored
-
-	counting sync.Mutex
+	mu       sync.Mutex
 	waiting  int       // results that are neither stored nor dropped
+	bytes    int       // that they take
 	since    time.Time // since when results have waited; zero when the last were stored
 	dropping time.Time // when the log last told that there is no room
 }
@@ -47,28 +53,45 @@ type batch struct {
 type unstored struct {
 	record registry.Record
 	of     *entry
+	bytes  int
 }
 
-func newBatch(s *shift) *batch { return &batch{shift: s, queue: make(chan unstored, maxUnstored)} }
+// weigh is about how many bytes a result takes.
+func weigh(record *registry.Record) int {
+	bytes := len(record.Document)
+	for i := range record.ToolList {
+		tool := &record.ToolList[i]
+		bytes += len(tool.Name) + len(tool.Description) + len(tool.InputSchema) + len(tool.OutputSchema)
+	}
+	return bytes
+}
+
+func newBatch(s *shift) *batch {
+	return &batch{
+		store: s.store, observer: s.observer, log: s.log, fence: s.fence, alive: s.alive,
+		queue: make(chan unstored, maxUnstored),
+	}
+}
 
 // add takes a result without waiting. When there is no room, it is dropped.
 func (b *batch) add(ctx context.Context, record registry.Record, of *entry) {
-	b.counting.Lock()
-	defer b.counting.Unlock()
-	now := time.Now()
-	select {
-	case b.queue <- unstored{record, of}:
-		b.waiting++
-		if b.since.IsZero() {
-			b.since = now
-		}
-	default:
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one, now := unstored{record, of, weigh(&record)}, time.Now()
+	if b.waiting == maxUnstored || b.bytes+one.bytes > maxUnstoredBytes {
 		b.observer.Dropped(1)
 		if now.Sub(b.dropping) > tellEvery {
 			b.dropping = now
-			b.log.ErrorContext(ctx, "results are dropped: too many wait to be stored", slog.Int("waiting", maxUnstored))
+			b.log.ErrorContext(ctx, "results are dropped: too many wait to be stored", slog.Int("results", b.waiting), slog.Int("bytes", b.bytes))
 		}
+		return
 	}
+	b.waiting++
+	b.bytes += one.bytes
+	if b.since.IsZero() {
+		b.since = now
+	}
+	b.queue <- one // has room for all that may wait
 }
 
 // close says that no more results come.
@@ -95,13 +118,14 @@ func (b *batch) collect(first unstored, wait time.Duration) []unstored {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	collected := []unstored{first}
-	for len(collected) < batchSize {
+	for bytes := first.bytes; len(collected) < batchSize && bytes < batchBytes; {
 		select {
 		case another, open := <-b.queue:
 			if !open {
 				return collected
 			}
 			collected = append(collected, another)
+			bytes += another.bytes
 		case <-timer.C:
 			return collected
 		}
@@ -124,7 +148,7 @@ func (b *batch) keep(ctx, parting context.Context, results []unstored) error {
 			half := len(results) / 2
 			return errors.Join(b.keep(ctx, parting, results[:half]), b.keep(ctx, parting, results[half:]))
 		case !passing(err), ctx.Err() != nil, time.Now().After(end):
-			b.drop(ctx, len(results), err)
+			b.drop(ctx, results, err)
 			if errors.Is(err, registry.ErrLeaseLost) {
 				return err
 			}
@@ -146,11 +170,13 @@ func passing(err error) bool {
 
 // current leaves out the results of what is no longer registered as it was.
 func (b *batch) current(results []unstored) []unstored {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	left := slices.DeleteFunc(results, func(one unstored) bool { return one.of.gone })
-	b.settle(len(results)-len(left), false)
-	return left
+	return slices.DeleteFunc(results, func(one unstored) bool {
+		gone := one.of.gone.Load()
+		if gone {
+			b.settle([]unstored{one}, false)
+		}
+		return gone
+	})
 }
 
 // attempt tries to store results once.
@@ -169,24 +195,24 @@ func (b *batch) attempt(parting context.Context, results []unstored) error {
 		return err
 	}
 	b.alive(began)
-	b.settle(len(results), true)
+	b.settle(results, true)
 	b.observer.Stored(len(results), time.Since(began))
 	return nil
 }
 
-func (b *batch) drop(ctx context.Context, results int, why error) {
+func (b *batch) drop(ctx context.Context, results []unstored, why error) {
 	b.settle(results, false)
-	b.observer.Dropped(results)
-	b.log.ErrorContext(ctx, "results were dropped: they could not be stored", slog.Int("results", results), slog.Any("error", why))
+	b.observer.Dropped(len(results))
+	b.log.ErrorContext(ctx, "results were dropped: they could not be stored", slog.Int("results", len(results)), slog.Any("error", why))
 }
 
 // forsake drops what is left when a shift has ended.
 func (b *batch) forsake(ctx context.Context) {
-	left := 0
-	for range b.queue {
-		left++
+	var left []unstored
+	for one := range b.queue {
+		left = append(left, one)
 	}
-	if left > 0 {
+	if len(left) > 0 {
 		b.drop(ctx, left, errEnded)
 	}
 }
@@ -194,10 +220,13 @@ func (b *batch) forsake(ctx context.Context) {
 var errEnded = errors.New("the patrol of this process has ended")
 
 // settle counts results that wait no longer, and whether they were stored.
-func (b *batch) settle(results int, stored bool) {
-	b.counting.Lock()
-	defer b.counting.Unlock()
-	b.waiting -= results
+func (b *batch) settle(results []unstored, stored bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting -= len(results)
+	for _, one := range results {
+		b.bytes -= one.bytes
+	}
 	if stored {
 		b.since = time.Time{}
 		if b.waiting > 0 {
@@ -208,8 +237,8 @@ func (b *batch) settle(results int, stored bool) {
 
 // unstoredFor tells how long results have waited without any being stored.
 func (b *batch) unstoredFor(now time.Time) time.Duration {
-	b.counting.Lock()
-	defer b.counting.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.since.IsZero() {
 		return 0
 	}

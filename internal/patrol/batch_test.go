@@ -76,6 +76,31 @@ func TestBatch_aResultThatIsRefusedForWhatItIsCostsNoOther(t *testing.T) {
 	})
 }
 
+// Results with large documents must not fill the memory while the database is away.
+func TestBatch_boundsWhatWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const each, most = 1 << 20, 64
+		on := newDatabase()
+		x := newExaminer(t, servers(200, 10*time.Second)...)
+		s := patrols(t, on, &documented{examiner: x, document: make([]byte, each)}, plenty())
+		pass(time.Minute)
+		_, before, _ := on.seen()
+		s.line.breaks(errCut)
+		pass(12 * time.Second)
+		made, dropped := len(x.probes()), s.observer.told().dropped
+		s.line.breaks(nil)
+		pass(4 * time.Second)
+		_, kept, _ := on.seen()
+		if dropped < made-before-most || dropped == 0 {
+			t.Errorf("of %d results of an outage %d were dropped, though only %d may wait", made-before, dropped, most)
+		}
+		if kept < before+most {
+			t.Errorf("of the %d results that may wait, %d were kept", most, kept-before)
+		}
+	})
+}
+
 func TestTrim_goesInSmallStepsUntilThereIsNoMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 const (
@@ -46,15 +48,18 @@ func next(began time.Time, name string, interval time.Duration) time.Time {
 	return onPhase(began.Add(interval/2), phase(name, interval), interval)
 }
 
-// resumed returns when a component is due of which only the store knows when it
-// was last probed: now when it never was, or when its result no longer counts.
-func (e *entry) resumed(now time.Time) time.Time {
-	if !e.standing.Fresh(now, e.policy) {
-		return now
+// resume gives the entry the standing that the store knows, and a due time that
+// follows from it; it reports whether it is due at once: it never was probed, its
+// result no longer counts, or its time passed while nobody patrolled.
+func (e *entry) resume(known registry.Standing, now time.Time) bool {
+	e.standing, e.settled, e.due = known, known.Settled, now
+	if !known.Fresh(now, e.policy) {
+		return true
 	}
 	// Another machine's clock may be ahead, and the time must be one of this clock.
-	age := max(0, now.Sub(e.standing.Last.ProbedAt))
-	return next(now.Add(-age), e.name, e.policy.Interval)
+	e.began = now.Add(-max(0, now.Sub(known.Last.ProbedAt)))
+	e.due = next(e.began, e.name, e.policy.Interval)
+	return !e.due.After(now)
 }
 
 // quick returns when a component is due whose status changed in a probe that

@@ -36,19 +36,21 @@ func TestNext_isOnPhaseAndAboutAnIntervalAway(t *testing.T) {
 
 // Whatever the store says, also with the clock of another machine, a component is
 // due within one and a half intervals, and on its phase unless it is due at once.
-func TestResumed_trustsNoOtherClock(t *testing.T) {
+func TestResume_trustsNoOtherClock(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		now, interval := drawTime(t), drawInterval(t)
 		e := &entry{name: "any", policy: registry.Policy{Rise: 1, Fall: 1, Interval: interval, TTL: 3 * interval}}
 		ago := time.Duration(rapid.Int64Range(-int64(5*interval), int64(5*interval)).Draw(t, "ago"))
-		e.standing.Last = registry.Seen{ID: "1", ProbedAt: now.Add(-ago)}
-		due := e.resumed(now)
+		atOnce := e.resume(registry.Standing{Last: registry.Seen{ID: "1", ProbedAt: now.Add(-ago)}}, now)
+		due := e.due
 		switch away := due.Sub(now); {
+		case atOnce == (away > 0):
+			t.Fatalf("it is due in %v, and at once: %t", away, atOnce)
 		case away >= interval/2+interval:
 			t.Fatalf("it is due in %v, with an interval of %v", away, interval)
-		case ago > e.policy.TTL && away != 0:
-			t.Fatalf("the result is %v old, but it is due in %v", ago, away)
+		case ago > e.policy.TTL && !atOnce:
+			t.Fatalf("the result is %v old, but it is not due at once", ago)
 		case away > 0 && !next(due, "any", interval).Equal(due.Add(interval)):
 			t.Fatalf("it is due off its phase")
 		}

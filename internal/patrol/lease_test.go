@@ -219,3 +219,26 @@ func TestPatrol_withNothingRegisteredLeavesTheLeaseToOthers(t *testing.T) {
 		}
 	})
 }
+
+// An outage of the database stops all beats; it is no reason to take the lease
+// from a holder that goes on when it is over.
+func TestPatrol_anOutageOfTheDatabaseChangesNoHolder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		components := servers(10, 10*time.Second)
+		on := newDatabase()
+		first := patrols(t, on, newExaminer(t, components...), plenty())
+		pass(time.Second)
+		second := patrols(t, on, newExaminer(t, components...), plenty())
+		pass(time.Minute)
+		first.line.breaks(errCut)
+		second.line.breaks(errCut)
+		pass(time.Minute)
+		second.line.breaks(nil)
+		first.line.breaks(nil)
+		pass(time.Minute)
+		if lease, _, _ := on.seen(); !first.observer.told().holding || lease.Fence != 1 {
+			t.Errorf("after an outage the lease is %+v", lease)
+		}
+	})
+}

@@ -113,3 +113,34 @@ func TestReload_aSharedProbeOfWhatAComponentWasIsMadeAgain(t *testing.T) {
 		}
 	})
 }
+
+// A long interval that becomes a short one counts from the last probe, also when
+// another process made it, and raises no herd.
+func TestReload_takesAShorterIntervalAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const count = 100
+		on := newDatabase()
+		first := patrols(t, on, newExaminer(t, servers(count, time.Hour)...), plenty())
+		pass(time.Minute)
+		first.stop()
+		x := newExaminer(t, servers(count, time.Hour)...)
+		s := patrols(t, on, x, plenty())
+		pass(time.Minute)
+		before := len(x.probes())
+		x.use(t, servers(count, 10*time.Second)...)
+		s.Reload()
+		pass(time.Second)
+		instants := map[time.Time]int{}
+		for _, at := range x.began("")[before:] {
+			instants[at]++
+		}
+		if len(instants) < count/2 {
+			t.Errorf("of %d components that became overdue, probes began at %d instants", count, len(instants))
+		}
+		pass(time.Minute)
+		if got, want := len(x.probes())-before, 7*count; got < want-count || got > want+count {
+			t.Errorf("%d probes in a minute, want about %d", got, want)
+		}
+	})
+}

@@ -17,8 +17,7 @@ const (
 	takeAfter = 6 * time.Second
 	// leaseWait bounds each call that is about the lease.
 	leaseWait = 3 * time.Second
-	// partingWait bounds what is still stored, and the release of the lease, once
-	// the patrol is to end.
+	// partingWait bounds what is still stored once the patrol is to end.
 	partingWait = 5 * time.Second
 )
 
@@ -108,6 +107,7 @@ func (p *Patrol) look(ctx context.Context, seen *watch) (registry.Lease, bool, e
 	defer cancel()
 	lease, err := p.store.Lease(ctx)
 	if err != nil {
+		seen.since = time.Time{} // The holder may not have reached the database either.
 		return lease, false, err
 	}
 	now := time.Now()
@@ -139,20 +139,21 @@ func (p *Patrol) serve(ctx context.Context, lease registry.Lease) {
 		}
 	})
 	p.observer.Holding(false)
+	broken := err != nil && ctx.Err() == nil && !errors.Is(err, errVacant)
 	switch {
 	case errors.Is(err, registry.ErrLeaseLost):
 		p.log.WarnContext(ctx, "another process has taken the patrol over; this one stands by", slog.Int64("fence", lease.Fence))
 		return
-	case err != nil && !errors.Is(err, errVacant):
+	case broken:
 		p.log.ErrorContext(ctx, "the patrol was interrupted", slog.Any("error", err))
 	}
-	releasing, cancel := context.WithTimeout(parting, leaseWait)
+	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseWait)
 	defer cancel()
 	if err := p.store.ReleaseLease(releasing, lease.Fence); err != nil && !errors.Is(err, registry.ErrLeaseLost) {
 		p.log.WarnContext(releasing, "the lease was not given back; another process has to wait until it has stood still",
 			slog.Any("error", err), slog.Duration("wait", takeAfter))
 	}
-	if err != nil && !errors.Is(err, errVacant) {
+	if broken {
 		p.pause(ctx)
 	}
 }

@@ -3,6 +3,7 @@ package patrol
 import (
 	"container/heap"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -21,24 +22,23 @@ type entry struct {
 	hurried  int               // probes that are still to come early, after a change
 
 	due    time.Time
-	began  time.Time          // of the last probe here; zero before the first
+	began  time.Time          // of the last probe, whoever made it; zero when none is known
 	cancel context.CancelFunc // of the probe under way; nil when there is none
-	gone   bool               // it is no longer registered, or as something else
+	gone   atomic.Bool        // it is no longer registered, or as something else
 }
 
 func (e *entry) running() bool { return e.cancel != nil }
 
 // adopt gives the entry a component that is what it was, but may have another
-// interval or other thresholds.
-func (e *entry) adopt(component *registry.Component, now time.Time) {
+// interval or other thresholds. It reports whether it is now due at once.
+func (e *entry) adopt(component *registry.Component, now time.Time) bool {
 	interval := e.policy.Interval
 	e.component, e.policy = component, component.Policy()
-	if interval == 0 || interval == e.policy.Interval || e.began.IsZero() {
-		return
+	if interval == e.policy.Interval || e.began.IsZero() {
+		return false
 	}
-	if e.due = next(e.began, e.name, e.policy.Interval); e.due.Before(now) {
-		e.due = now
-	}
+	e.due = next(e.began, e.name, e.policy.Interval)
+	return e.due.Before(now)
 }
 
 // reschedule sets the next due time after a probe that has ended by now.
@@ -107,7 +107,7 @@ func (s *schedule) replace(entries []*entry) {
 		if present[name] == e {
 			continue
 		}
-		e.gone = true
+		e.gone.Store(true)
 		if e.running() {
 			e.cancel()
 		}

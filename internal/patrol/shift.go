@@ -171,7 +171,7 @@ func (s *shift) finish(ctx context.Context, end ending) {
 	defer s.mu.Unlock()
 	s.schedule.end(e, limits)
 	switch {
-	case e.gone:
+	case e.gone.Load():
 		return
 	case end.err != nil:
 		if ctx.Err() == nil {
@@ -193,7 +193,7 @@ func (s *shift) finish(ctx context.Context, end ending) {
 // plan makes the first schedule of a shift: the store knows when each component
 // was probed last, whoever did it.
 func (s *shift) plan(ctx context.Context) error {
-	entries, fresh, err := s.compose()
+	entries, _, err := s.compose()
 	if err != nil {
 		return err
 	}
@@ -213,10 +213,9 @@ func (s *shift) plan(ctx context.Context) error {
 	}
 	now := time.Now()
 	var atOnce []*entry
-	for _, e := range fresh {
-		e.standing = standings[registry.Registration{Name: e.name, Kind: e.component.Kind(), Definition: e.definition}]
-		e.settled = e.standing.Settled
-		if e.due = e.resumed(now); !e.due.After(now) {
+	for _, e := range entries {
+		known := standings[registry.Registration{Name: e.name, Kind: e.component.Kind(), Definition: e.definition}]
+		if e.resume(known, now) {
 			atOnce = append(atOnce, e)
 		}
 	}
@@ -228,22 +227,23 @@ func (s *shift) plan(ctx context.Context) error {
 }
 
 // planAgain adapts the schedule to what is registered now. Components that are
-// what they were keep their due times; the others are due at once.
+// what they were keep their due times.
 func (s *shift) planAgain() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entries, fresh, err := s.compose()
+	entries, atOnce, err := s.compose()
 	if err != nil {
 		return err
 	}
-	spread(fresh, time.Now())
+	spread(atOnce, time.Now())
 	s.schedule.replace(entries)
 	return nil
 }
 
 // compose returns an entry for each component that is registered now, and which
-// of them are new.
-func (s *shift) compose() (entries, fresh []*entry, err error) {
+// of them are due at once: those that are new, or are something else than they
+// were, and those whose interval has become so short.
+func (s *shift) compose() (entries, atOnce []*entry, err error) {
 	registered, now := s.examiner.Registered(), time.Now()
 	for i := range registered.Components {
 		component := &registered.Components[i]
@@ -253,11 +253,13 @@ func (s *shift) compose() (entries, fresh []*entry, err error) {
 		}
 		e := s.schedule.entries[component.Name]
 		if e == nil || e.definition != definition {
-			e = &entry{name: component.Name, definition: definition, host: component.Spec.Host()}
-			fresh = append(fresh, e)
+			e = &entry{name: component.Name, definition: definition, host: component.Spec.Host(), due: now}
+			atOnce = append(atOnce, e)
 		}
-		e.adopt(component, now)
+		if e.adopt(component, now) {
+			atOnce = append(atOnce, e)
+		}
 		entries = append(entries, e)
 	}
-	return entries, fresh, nil
+	return entries, atOnce, nil
 }
