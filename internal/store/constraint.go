@@ -119,6 +119,8 @@ func uniqueColumns() map[string]string {
 		"preflights.run, preflights.at, preflights.digest": "preflights_key",
 		"leases.name": "leases_key",
 		"history.id":  "history_key",
+
+		"token_days.component, token_days.day": "token_days_key",
 	}
 }
 

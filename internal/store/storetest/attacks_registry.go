@@ -39,7 +39,7 @@ func aResult(kind, outcome, proof string) string {
 }
 
 func onRegistry() []attack {
-	return slices.Concat(onProofs(), onResults(), onStandings(), onComponents(), onLists(), onChanges(), onPreflights(), onLeases())
+	return slices.Concat(onProofs(), onResults(), onStandings(), onComponents(), onLists(), onChanges(), onPreflights(), onLeases(), onModels())
 }
 
 // A result that says passed beside a proof that does not.
@@ -70,7 +70,7 @@ func onProofs() []attack {
 		{name: "a pass without a proof, without checks", only: sqlite, setting: `PRAGMA ignore_check_constraints = ON`, text: aResult("mcp_server", "passed", `{}`), refusedBy: []string{"results_mcp_server_passed"}},
 		{name: "a pass with a proof, ignored", only: sqlite, text: `INSERT OR IGNORE` + aResult("mcp_server", "passed", `{}`)[len("INSERT"):], refusedBy: []string{"results_mcp_server_passed"}},
 		{name: "a pass with a proof of NULL", text: `INSERT INTO results VALUES ('{X}', 'asm', 'mcp_server', 5, 'passed', '[]', '', 0, 5, NULL, 1, NULL)`, refusedBy: []string{"results_mcp_server_passed", "not_null"}},
-		{name: "a pass of a kind without a rule", text: aResult("model", "passed", proven), refusedBy: []string{"results_kind"}},
+		{name: "a pass of a kind without a rule", text: aResult("teapot", "passed", proven), refusedBy: []string{"results_kind"}},
 		{name: "a pass of a kind in capitals", text: aResult("MCP_SERVER", "passed", `{}`), refusedBy: []string{"results_kind"}},
 		{name: "a pass of no kind", text: aResult("", "passed", proven), refusedBy: []string{"results_kind"}},
 		{name: "a pass in capitals", text: aResult("mcp_server", "PASSED", `{}`), refusedBy: []string{"results_outcome"}},
