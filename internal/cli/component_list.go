@@ -20,12 +20,19 @@ func componentsText(readings []registry.Reading, now time.Time, paint painter) s
 	for i := range readings {
 		name, kind = max(name, columns(readings[i].Name)), max(kind, len(readings[i].Kind))
 	}
-	head := fmt.Sprintf("%-*s  %-*s  %-*s  %4s  %4s  ", name, "COMPONENT", kind, "KIND", statusWidth, "STATUS", "FOR", "AGE")
+	if paint.width > 0 {
+		if paint.width < kindTerminal {
+			kind = 0
+		}
+		others := componentRow(0, kind, "", "", strings.Repeat(" ", statusWidth), "", "") + "  WHY"
+		name = min(name, max(paint.width-len(others), minName))
+	}
+	head := componentRow(name, kind, "COMPONENT", "KIND", fmt.Sprintf("%-*s", statusWidth, "STATUS"), "FOR", "AGE") + "  "
 	fmt.Fprintf(&out, "%s\n", paint.dim(head+"WHY"))
 	for i := range readings {
 		reading := &readings[i]
-		fmt.Fprintf(&out, "%-*s  %-*s  %s  %4s  %4s", name, oneLine(reading.Name), kind, reading.Kind,
-			paintedStatus(reading.Status, statusWidth, paint), heldFor(reading, now), ageOf(reading))
+		out.WriteString(componentRow(name, kind, oneLine(reading.Name), string(reading.Kind),
+			paintedStatus(reading.Status, statusWidth, paint), heldFor(reading, now), ageOf(reading)))
 		marks, why := whyOf(reading)
 		switch {
 		case why == "":
@@ -39,6 +46,22 @@ func componentsText(readings []registry.Reading, now time.Time, paint painter) s
 	}
 	fmt.Fprintf(&out, "%s\n", paint.fold(countedStatuses(readings)))
 	return out.String()
+}
+
+const (
+	// kindTerminal is the width of the narrowest terminal that shows kinds.
+	kindTerminal = 60
+	// minName is how many columns a name gets at least.
+	minName = 9
+)
+
+// componentRow lays a row out but for the reason; kind 0 leaves the kind out.
+func componentRow(name, kind int, component, of, status, held, age string) string {
+	row := fmt.Sprintf("%-*s  ", name, cut(component, name))
+	if kind > 0 {
+		row += fmt.Sprintf("%-*s  ", kind, of)
+	}
+	return row + fmt.Sprintf("%s  %4s  %4s", status, held, age)
 }
 
 // statusWidth is that of the longest status.

@@ -37,8 +37,12 @@ func everyStatus() []registry.Reading {
 func TestComponentsText_isWorthReading(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	for _, width := range []int{0, 60, 80, 140} {
-		text := componentsText(everyStatus(), at(), painter{width: width})
+	for _, width := range []int{0, minTerminal, 60, 80, 140} {
+		readings := everyStatus()
+		if width == 60 {
+			readings = append(readings, read(strings.Repeat("long", registry.MaxName/4), registry.Available, time.Hour, ""))
+		}
+		text := componentsText(readings, at(), painter{width: width})
 		fmt.Fprintf(&s.transcript, "# at %d columns\n\n%s\n", width, text)
 		for line := range strings.Lines(text) {
 			if width > 0 && columns(line) > width+1 { // with its end
@@ -137,5 +141,28 @@ func TestShare_isWholeOnlyWhenAllPassed(t *testing.T) {
 		if got := share(counts[0], counts[1]); got != want {
 			t.Errorf("share(%d, %d) = %s, want %s", counts[0], counts[1], got, want)
 		}
+	}
+}
+
+// gateless is a result of a kind that has no gates.
+type gateless struct{ summary registry.Summary }
+
+func (g gateless) Passed() bool                 { return g.summary.Outcome == registry.OutcomePassed }
+func (g gateless) Summary() registry.Summary    { return g.summary }
+func (g gateless) MarshalJSON() ([]byte, error) { return []byte(`{}`), nil }
+
+func TestExaminationText_showsResultsOfEveryKind(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, summary := range []registry.Summary{
+		{ProbedAt: at(), Outcome: registry.OutcomePassed, Latency: 1234 * time.Millisecond},
+		{ProbedAt: at(), Outcome: registry.OutcomeFailed, Causes: []registry.Cause{registry.Refused, "unheard_of"}, Reason: "connection\n refused\x1b[2J by 127.0.0.1:9"},
+	} {
+		found := &registry.Examination{Reading: read("writer", registry.Unavailable, 0, "")}
+		fmt.Fprintf(&s.transcript, "%s\n", examinationText(found, gateless{summary}, nil, painter{}))
+	}
+	s.golden(t, "examination.txt")
+	if obeyed(s.transcript.String()) {
+		t.Error("the text lets control characters through")
 	}
 }

@@ -42,11 +42,11 @@ func componentText(view *registry.ComponentView, now time.Time, paint painter) (
 		row(&out, paint, "accepted", acceptedLine(view))
 	}
 	if len(view.Result) > 0 {
-		shown, err := resultText(view.Kind, view.Result, paint)
+		result, err := registry.DecodeResult(view.Kind, view.Result)
 		if err != nil {
 			return "", fmt.Errorf("read the newest result of %s: %w", view.Name, err)
 		}
-		out.WriteString("\n" + shown)
+		out.WriteString("\n" + resultText(result, paint))
 	}
 	if view.Drift != nil {
 		out.WriteString("\n" + driftWarning(view.Name, view.Drift, paint))
@@ -74,18 +74,6 @@ func shortDigest(digest string) string {
 }
 
 func shownMoment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
-
-// resultText shows the parts of a result by its kind.
-func resultText(kind registry.Kind, document []byte, paint painter) (string, error) {
-	result, err := registry.DecodeResult(kind, document)
-	if err != nil {
-		return "", err
-	}
-	if probed, ok := result.(*registry.ProbeResult); ok {
-		return gatesTable(probed, nil, paint), nil
-	}
-	return "", nil
-}
 
 // driftWarning tells that the tools of a component are not the accepted ones.
 func driftWarning(name string, drift *registry.Drift, paint painter) string {

@@ -41,7 +41,6 @@ func TestComponent_transcript(t *testing.T) {
 	f.note("what cannot be asked")
 	for _, args := range [][]string{
 		{"component", "list", "--status", "green"},
-		{"component", "list", "--kind", "server"},
 		{"component", "show", "asn"},
 		{"component", "accept", "asn"},
 		{"--json", "component", "show", "asn"},
@@ -72,6 +71,14 @@ func TestComponentList_isZeroWhateverTheStatuses(t *testing.T) {
 		if code, out, complaint := f.run(args...); code != exitYes || !strings.Contains(out, "unavailable") {
 			t.Errorf("%v: exit %d, %s%s", args, code, out, complaint)
 		}
+	}
+}
+
+func TestComponentList_namesTheKindsThatThereAre(t *testing.T) {
+	t.Parallel()
+	code, _, complaint := newShell(t).run("component", "list", "--kind", "server")
+	if code != exitAsk || !strings.Contains(complaint, string(registry.KindMCPServer)) {
+		t.Errorf("exit %d, %s", code, complaint)
 	}
 }
 

@@ -25,6 +25,19 @@ func slotLine(out *strings.Builder, paint painter, before string, width int, tex
 	out.WriteString("\n")
 }
 
+// slotWidth is the width of the column of these slots: on a terminal at most a
+// third of it.
+func slotWidth(names []string, paint painter) int {
+	width := len("slot")
+	for _, name := range names {
+		width = max(width, columns(name))
+	}
+	if paint.width > 0 {
+		width = min(width, paint.width/3)
+	}
+	return width
+}
+
 // paintedText is a text and its colour; nil for none.
 type paintedText struct {
 	text  string
@@ -38,10 +51,11 @@ const lampOK = "ok  "
 // start.
 func preflightText(made *registry.Preflight, paint painter) string {
 	var out strings.Builder
-	width := len("slot")
+	var names []string
 	for i := range made.Slots {
-		width = max(width, columns(made.Slots[i].Slot))
+		names = append(names, made.Slots[i].Slot)
 	}
+	width := slotWidth(names, paint)
 	head := fmt.Sprintf("  %-*s  need      lamp  ", width, "slot")
 	fmt.Fprintf(&out, "%s\n", paint.dim(head+"by"))
 	for i := range made.Slots {
@@ -50,7 +64,7 @@ func preflightText(made *registry.Preflight, paint painter) string {
 		if slot.Required {
 			need = "required"
 		}
-		before := fmt.Sprintf("  %-*s  %s  %s  ", width, oneLine(slot.Slot), need, slotLamp(slot, paint))
+		before := fmt.Sprintf("  %-*s  %s  %s  ", width, cut(oneLine(slot.Slot), width), need, slotLamp(slot, paint))
 		slotLine(&out, paint, before, len(head), slotTexts(slot, paint))
 	}
 	sentence := paint.fold(visible(made.Run) + ": " + startSentence(made))
@@ -213,10 +227,11 @@ func slotWarning(slot *registry.SlotResult) string {
 // holds.
 func ticketText(report *registry.TicketReport, paint painter) string {
 	var out strings.Builder
-	width := len("slot")
+	var names []string
 	for i := range report.Slots {
-		width = max(width, columns(report.Slots[i].Slot))
+		names = append(names, report.Slots[i].Slot)
 	}
+	width := slotWidth(names, paint)
 	head := fmt.Sprintf("  %-*s  lamp  ", width, "slot")
 	if len(report.Slots) > 0 {
 		fmt.Fprintf(&out, "%s\n", paint.dim(head+"by"))
@@ -227,7 +242,7 @@ func ticketText(report *registry.TicketReport, paint painter) string {
 		if !check.OK {
 			lamp, text = paint.red("FAIL"), text+"  "+ticketReason(check)
 		}
-		slotLine(&out, paint, fmt.Sprintf("  %-*s  %s  ", width, oneLine(check.Slot), lamp), len(head), []paintedText{{text, nil}})
+		slotLine(&out, paint, fmt.Sprintf("  %-*s  %s  ", width, cut(oneLine(check.Slot), width), lamp), len(head), []paintedText{{text, nil}})
 	}
 	if len(report.Slots) > 0 {
 		out.WriteString("\n")

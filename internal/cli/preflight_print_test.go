@@ -64,9 +64,13 @@ func TestPreflightText_isWorthReading(t *testing.T) {
 	if obeyed(s.transcript.String()) {
 		t.Error("the text lets control characters through")
 	}
-	for line := range strings.Lines(preflightText(flown(filled("scan", true, hostile)), painter{width: 80})) {
-		if columns(line) > 81 { // with its end
-			t.Errorf("a line has more than 80 columns: %q", line)
+	for _, name := range []string{"scan", strings.Repeat("long", registry.MaxName/4)} {
+		for _, width := range []int{60, 80, 120} {
+			for line := range strings.Lines(preflightText(flown(filled(name, true, hostile)), painter{width: width})) {
+				if columns(line) > width+1 { // with its end
+					t.Errorf("a line has more than %d columns: %q", width, line)
+				}
+			}
 		}
 	}
 }

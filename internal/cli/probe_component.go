@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -58,8 +59,13 @@ func (c *probeCommand) examine(ctx context.Context, p *process, name string, onl
 	if err != nil {
 		return err
 	}
-	if _, known := loaded.Component(name); !known {
+	component, known := loaded.Component(name)
+	switch {
+	case !known:
 		return unnamed(loaded, name)
+	case len(only) > 0 && component.Kind() != registry.KindMCPServer:
+		return fault.New(fault.InvalidArgument, "--only is about gates, and %s is of the kind %s, which has none", name, component.Kind()).
+			With(fault.Field, "--only").WithHint("Leave out --only.")
 	}
 	return c.Registry.withLoaded(ctx, p, loaded, openDatabase, func(examined *examining) error {
 		stop := showProgress(ctx, p.Err, "probing "+name)
@@ -78,19 +84,13 @@ func (c *probeCommand) examine(ctx context.Context, p *process, name string, onl
 
 // printExamination prints the result of a component, as that of any other target.
 func printExamination(p *process, found *registry.Examination, result registry.Result, only []registry.Gate) error {
-	probed, hasGates := result.(*registry.ProbeResult)
 	var err error
-	switch {
-	case p.JSON:
+	if p.JSON {
 		err = printJSON(p.Out, found.Result)
-	case hasGates:
-		paint := painterFor(p.Out, p.Getenv)
-		text := probeTable(probed, only, paint)
-		if found.Drift != nil {
-			text += "\n" + driftWarning(found.Name, found.Drift, paint)
-		}
-		_, err = io.WriteString(p.Out, text)
+	} else {
+		_, err = io.WriteString(p.Out, examinationText(found, result, only, painterFor(p.Out, p.Getenv)))
 	}
+	probed, hasGates := result.(*registry.ProbeResult)
 	switch {
 	case err != nil:
 		return fmt.Errorf("print the probe result: %w", err)
@@ -98,6 +98,44 @@ func printExamination(p *process, found *registry.Examination, result registry.R
 		return nil
 	}
 	return errNo
+}
+
+func examinationText(found *registry.Examination, result registry.Result, only []registry.Gate, paint painter) string {
+	text := ""
+	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
+		text = probeTable(probed, only, paint)
+	} else {
+		verdict := paint.red("FAILED")
+		if result.Passed() {
+			verdict = paint.green("passed")
+		}
+		text = fmt.Sprintf("%s  %s\n\n%s", paint.bold(oneLine(found.Name)), verdict, resultText(result, paint))
+	}
+	if found.Drift != nil {
+		text += "\n" + driftWarning(found.Name, found.Drift, paint)
+	}
+	return text
+}
+
+// resultText shows what a result found: gate by gate where there are gates, else
+// what results of every kind have in common.
+func resultText(result registry.Result, paint painter) string {
+	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
+		return gatesTable(probed, nil, paint)
+	}
+	var out strings.Builder
+	summary := result.Summary()
+	if summary.Reason != "" {
+		row(&out, paint, "found", oneLine(summary.Reason))
+	}
+	for _, cause := range summary.Causes {
+		if entry, known := cause.Entry(); known {
+			row(&out, paint, "hint", string(cause)+": "+entry.Sentence+" "+entry.Hint)
+		}
+	}
+	row(&out, paint, "latency", fmt.Sprintf("%.1f ms", registry.Milliseconds(summary.Latency)))
+	row(&out, paint, "probed at", shownMoment(summary.ProbedAt))
+	return out.String()
 }
 
 // unnamed is the fault of a name that the configuration does not have.
