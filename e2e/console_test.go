@@ -38,22 +38,33 @@ type block struct {
 
 var exitComment = regexp.MustCompile(`\s+# exit (\d+)$`)
 
-// readBlocks gives the console blocks of a document.
+const (
+	continuing = "console continued" // the fence of a block that goes on where the one before ended
+	heredoc    = "<<'END'"           // how the text of a file is shown, line by line behind "> "
+)
+
+// readBlocks gives the console blocks of a document. Those that go on where the
+// one before ended are part of it.
 func readBlocks(document, text string) ([]block, error) {
 	var blocks []block
 	var open []string
-	begin := 0
+	begin, continued := 0, false
 	for i, line := range strings.Split(text, "\n") {
 		fence, isFence := strings.CutPrefix(strings.TrimSpace(line), "```")
 		switch {
-		case begin == 0 && isFence && fence == "console":
-			begin, open = i+1, nil
+		case begin == 0 && isFence && (fence == "console" || fence == continuing):
+			begin, open, continued = i+1, nil, fence == continuing
 		case begin != 0 && isFence:
 			read, err := readCommands(begin+1, open)
 			if err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", document, begin, err)
 			}
-			blocks = append(blocks, block{document: document, line: begin, commands: read})
+			if continued && len(blocks) > 0 {
+				last := &blocks[len(blocks)-1]
+				last.commands = append(last.commands, read...)
+			} else {
+				blocks = append(blocks, block{document: document, line: begin, commands: read})
+			}
 			begin = 0
 		case begin != 0:
 			open = append(open, strings.TrimRight(line, " "))
@@ -76,6 +87,8 @@ func readCommands(first int, lines []string) ([]shown, error) {
 		last := &commands[len(commands)-1]
 		continued, isContinued := strings.CutPrefix(line, "> ")
 		switch {
+		case isContinued && last.output == nil && strings.Contains(last.command, heredoc):
+			last.command += "\n" + continued
 		case isContinued && strings.HasSuffix(last.command, `\`) && last.output == nil:
 			last.command = strings.TrimSuffix(last.command, `\`) + strings.TrimSpace(continued)
 		case line == "^C":
