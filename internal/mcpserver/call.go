@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -112,21 +113,19 @@ func encode(v any) json.RawMessage {
 }
 
 // unescaped puts <, > and & in the place of their escapes, as Go's encoder writes
-// them. It may change what it is given.
+// them.
 func unescaped(data []byte) []byte {
-	kept := data[:0]
-	for i := 0; i < len(data); i++ {
-		if data[i] != '\\' {
-			kept = append(kept, data[i])
+	kept := make([]byte, 0, len(data))
+	for {
+		at := bytes.IndexByte(data, '\\')
+		if at < 0 {
+			return append(kept, data...)
+		}
+		kept, data = append(kept, data[:at]...), data[at:]
+		if unit, ok := escapedUnit(data, 0); ok && (unit == '<' || unit == '>' || unit == '&') {
+			kept, data = append(kept, byte(unit)), data[len(`\u0026`):]
 			continue
 		}
-		if unit, ok := escapedUnit(data, i); ok && (unit == '<' || unit == '>' || unit == '&') {
-			kept = append(kept, byte(unit))
-			i += len(`\u0026`) - 1
-			continue
-		}
-		kept = append(kept, data[i], data[i+1]) // a backslash in JSON escapes something
-		i++
+		kept, data = append(kept, data[:2]...), data[2:] // a backslash in JSON escapes something
 	}
-	return kept
 }

@@ -197,3 +197,25 @@ func TestGetTask_staysUnderItsLimitOnTheWire(t *testing.T) {
 		t.Errorf("truncated (-want +got):\n%s", diff)
 	}
 }
+
+func TestEncode_leavesNoEscapeThatAModelWouldRead(t *testing.T) {
+	for text, want := range map[string]string{
+		`<&>`:          `"<&>"`,
+		`\u003c`:       `"\\u003c"`,
+		"\x01\\\"<":    `"\u0001\\\"<"`,
+		`\\<`:          `"\\\\<"`,
+		"\u2028":       `"\u2028"`,
+		"é\U0001f600>": "\"é\U0001f600>\"",
+	} {
+		if got := string(encode(text)); got != want {
+			t.Errorf("%q became %s, want %s", text, got, want)
+		}
+		before := encode(map[string]any{"was": json.RawMessage(escape(text))})
+		if got := string(before); got != `{"was":`+want+`}` {
+			t.Errorf("%q, which was JSON before, became %s", text, got)
+		}
+	}
+	if got := encode(json.RawMessage(`{`)); got != nil {
+		t.Errorf("what is no JSON became %s", got)
+	}
+}

@@ -40,19 +40,19 @@ func drawResult(t *rapid.T) registry.ProbeResult {
 	}
 	gates := []*registry.GateResult{&result.Healthz, &result.Test, &result.ListTools.GateResult}
 	for _, gate := range gates {
-		if bytes := rapid.SampledFrom([]int{0, 10, 3000, 20_000}).Draw(t, "transcript"); bytes > 0 {
+		if bytes := rapid.SampledFrom([]int{0, 0, 10, 10, 3000, 9000}).Draw(t, "transcript"); bytes > 0 {
 			gate.Transcript = &registry.Transcript{Stderr: drawText(t, "stderr", bytes)}
 		}
 	}
-	for i := range rapid.SampledFrom([]int{0, 3, 2000}).Draw(t, "tools") {
+	for i := range rapid.SampledFrom([]int{0, 0, 3, 1500}).Draw(t, "tools") {
 		result.Tools = append(result.Tools, fmt.Sprintf("tool_%d", i))
 	}
-	for i := range rapid.SampledFrom([]int{0, 2, registry.MaxDependencies}).Draw(t, "dependencies") {
+	for i := range rapid.SampledFrom([]int{0, 0, 2, 2, 80}).Draw(t, "dependencies") {
 		// A server may give its members the names of ours.
 		entry := map[string]any{"executable": false, "detail": drawText(t, "dependency", 200), "transcript": strings.Repeat("x", maxTranscript)}
 		result.Dependencies[strings.Repeat("\x01", registry.MaxDependencyName-3)+fmt.Sprint(i)] = encode(entry)
 	}
-	for range rapid.SampledFrom([]int{0, 1, 50}).Draw(t, "warnings") {
+	for range rapid.SampledFrom([]int{0, 0, 1, 50}).Draw(t, "warnings") {
 		result.Warnings = append(result.Warnings, drawText(t, "warning", 500))
 	}
 	return result
@@ -64,9 +64,9 @@ func drawView(t *rapid.T) registry.ComponentView {
 		Reading: registry.Reading{Name: "asm", Kind: registry.KindMCPServer, Status: registry.Unavailable, Reason: drawText(t, "reason", registry.MaxDetail)},
 		Result:  encode(result),
 	}
-	view.Hours = make([]registry.Hour, rapid.SampledFrom([]int{0, 24, 700}).Draw(t, "hours"))
-	view.Changes = make([]registry.Change, rapid.SampledFrom([]int{0, 20, 500}).Draw(t, "changes"))
-	if added := rapid.SampledFrom([]int{0, 5000}).Draw(t, "added"); added > 0 {
+	view.Hours = make([]registry.Hour, rapid.SampledFrom([]int{0, 0, 24, 400}).Draw(t, "hours"))
+	view.Changes = make([]registry.Change, rapid.SampledFrom([]int{0, 0, 20, 200}).Draw(t, "changes"))
+	if added := rapid.SampledFrom([]int{0, 0, 2000}).Draw(t, "added"); added > 0 {
 		view.Drift = &registry.Drift{Added: slices.Repeat([]string{"a_new_tool"}, added)}
 	}
 	return view
