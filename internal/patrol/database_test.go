@@ -30,6 +30,7 @@ type database struct {
 	kept      map[string]registry.Record // by id
 	refused   int                        // writes under an old fence
 	poisoned  string                     // a component whose results are refused for what they are
+	refusing  bool                       // the results of all components are
 	rows      int                        // of history that may be trimmed
 	trimmed   []int                      // how many rows each call of Trim removed
 }
@@ -88,7 +89,7 @@ func (d *database) Record(_ context.Context, fence *int64, records []registry.Re
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, record := range records {
-		if record.Registration.Name == d.poisoned {
+		if d.refusing || record.Registration.Name == d.poisoned {
 			return errors.New("a constraint refuses it")
 		}
 	}

@@ -17,8 +17,8 @@ import (
 func TestPatrol_stalledOnPurpose(t *testing.T) {
 	t.Parallel()
 	const interval, ttl = 10 * time.Second, 30 * time.Second
-	for name, stall := range map[string]func(s *scene, x *examiner, blocked chan struct{}){
-		"probes never end": func(_ *scene, x *examiner, blocked chan struct{}) {
+	for name, stall := range map[string]func(on *database, s *scene, x *examiner, blocked chan struct{}){
+		"probes never end": func(_ *database, _ *scene, x *examiner, blocked chan struct{}) {
 			x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
 				select {
 				case <-ctx.Done():
@@ -27,14 +27,17 @@ func TestPatrol_stalledOnPurpose(t *testing.T) {
 				return failed(), ctx.Err()
 			})
 		},
-		"the store never answers": func(s *scene, _ *examiner, blocked chan struct{}) {
+		"the store never answers": func(_ *database, s *scene, _ *examiner, blocked chan struct{}) {
 			release := s.line.hold()
 			go func() {
 				<-blocked
 				release()
 			}()
 		},
-		"the store refuses everything": func(s *scene, _ *examiner, _ chan struct{}) { s.line.breaks(errCut) },
+		"the store cannot be reached": func(_ *database, s *scene, _ *examiner, _ chan struct{}) { s.line.breaks(errCut) },
+		"the store refuses every result": func(on *database, _ *scene, _ *examiner, _ chan struct{}) {
+			on.note(func() { on.refusing = true })
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +51,7 @@ func TestPatrol_stalledOnPurpose(t *testing.T) {
 					t.Fatal(err)
 				}
 				blocked := make(chan struct{})
-				stall(s, x, blocked)
+				stall(on, s, x, blocked)
 				for range int(2 * ttl / time.Second) {
 					pass(time.Second)
 					never(t, on, components, registry.Unavailable)
@@ -84,6 +87,22 @@ func TestHealth_isRedWithinOneTimeToLive(t *testing.T) {
 			return failed(), ctx.Err()
 		})
 		pass(30 * time.Second)
+		if err := s.Health(t.Context()); !errors.Is(err, fault.Unavailable) {
+			t.Errorf("Health = %v", err)
+		}
+	})
+}
+
+func TestHealth_isRedWhenTheLeaseCannotBeRenewedAndNothingIsDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := patrols(t, newDatabase(), newExaminer(t, server("rarely", 24*time.Hour)), plenty())
+		pass(time.Hour)
+		if err := s.Health(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.line.breaks(errCut)
+		pass(10 * time.Second)
 		if err := s.Health(t.Context()); !errors.Is(err, fault.Unavailable) {
 			t.Errorf("Health = %v", err)
 		}

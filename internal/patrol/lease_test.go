@@ -235,6 +235,7 @@ func TestPatrol_anOutageOfTheDatabaseChangesNoHolder(t *testing.T) {
 		second.line.breaks(errCut)
 		pass(time.Minute)
 		second.line.breaks(nil)
+		pass(3 * time.Second)
 		first.line.breaks(nil)
 		pass(time.Minute)
 		if lease, _, _ := on.seen(); !first.observer.told().holding || lease.Fence != 1 {

@@ -76,6 +76,11 @@ func TestReload_keepsNoResultOfWhatAComponentWas(t *testing.T) {
 		if got := len(x.began("other")); got != 2 {
 			t.Errorf("what was redefined was probed %d times, want once before and once after", got)
 		}
+		x.note(func() {
+			if x.running["gone.example"] > 0 || x.running["other.example"] > 0 {
+				t.Error("the probes of what is gone were not broken off")
+			}
+		})
 		close(deaf)
 		pass(10 * time.Second)
 		for _, name := range []string{"other", "deaf", "gone"} {
@@ -87,6 +92,28 @@ func TestReload_keepsNoResultOfWhatAComponentWas(t *testing.T) {
 		}
 		if len(on.results("other")) != 1 || len(on.results("deaf")) != 1 {
 			t.Errorf("%d and %d results are kept, want 1 of each", len(on.results("other")), len(on.results("deaf")))
+		}
+		pass(10 * interval)
+		if others, gone := len(x.began("other")), len(x.began("gone")); others > 13 || gone != 1 {
+			t.Errorf("in ten minutes what was redefined was probed %d times, and what is gone %d times", others, gone)
+		}
+	})
+}
+
+// A result may have been found, but not stored yet, when its component is redefined.
+func TestReload_keepsNoResultThatWaitedToBeStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := newDatabase()
+		x := newExaminer(t, server("other", time.Minute))
+		s := patrols(t, on, x, plenty())
+		pass(10 * time.Millisecond)
+		x.use(t, redefined("other"))
+		s.Reload()
+		pass(10 * time.Second)
+		results := on.results("other")
+		if len(results) != 1 || results[0].Registration != x.present["other"].of {
+			t.Errorf("%d results are kept, want that of the new definition alone", len(results))
 		}
 	})
 }
