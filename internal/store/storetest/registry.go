@@ -299,7 +299,7 @@ func mustJSON(t testing.TB, value any) string {
 
 func knownOfMany(t *testing.T, location string) {
 	db := open(t, location)
-	const many = 5000
+	const many = 2500
 	var registrations []registry.Registration
 	var names []string
 	for i := range many {

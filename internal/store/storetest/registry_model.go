@@ -51,7 +51,6 @@ func registryModel(t *testing.T, location string) {
 			"record again": m.recordAgain,
 			"register":     m.register,
 			"accept":       m.accept,
-			"compare":      m.compare,
 		})
 		m.compare(t)
 	})

@@ -167,10 +167,10 @@ func bytesOf(t testing.TB, db *store.Database) int64 {
 
 // Year stores the results of some components for a year, trimming as it goes: a
 // failure for every three passes, one result every six hours. What is left
-// always fits, and the newest is always there. It returns the bytes permitted.
-func Year(t *testing.T, db *store.Database, components, days int) int64 {
+// always fits, and the newest is always there.
+func Year(t *testing.T, db *store.Database, components, days int, maxBytes int64) {
 	t.Helper()
-	retention := registry.Retention{Raw: 30 * 24 * time.Hour, Hourly: 90 * 24 * time.Hour, MaxBytes: 1 << 20}
+	retention := registry.Retention{Raw: 30 * 24 * time.Hour, Hourly: 90 * 24 * time.Hour, MaxBytes: maxBytes}
 	for hour := 0; hour < 24*days; hour += 6 {
 		now := day().Add(time.Duration(hour) * time.Hour)
 		records := make([]registry.Record, components)
@@ -193,14 +193,13 @@ func Year(t *testing.T, db *store.Database, components, days int) int64 {
 			t.Fatalf("on day %d the newest result is gone", hour/24)
 		}
 	}
-	return retention.MaxBytes
 }
 
 // year is Year with a few components, by the account.
 func year(t *testing.T, location string) {
 	db := open(t, location)
-	const components, days = 20, 60
-	Year(t, db, components, days)
+	const components, days, maxBytes = 10, 14, 128 << 10
+	Year(t, db, components, days, maxBytes)
 	foreign := raw(t, location, false)
 	balanced(t, foreign)
 	rows := dumpQuery(t, foreign, "SELECT count(*) FROM results")
