@@ -53,10 +53,11 @@ type History interface {
 	ToolList(ctx context.Context, digest string) ([]registry.Tool, error)
 }
 
-// Store is both.
+// Store is all of them.
 type Store interface {
 	Records
 	History
+	Allowances
 }
 
 // Options are what an Examiner needs.

@@ -121,7 +121,7 @@ func (e *Examiner) probed(ctx context.Context, flown *flight) error {
 	}
 	result := e.examine(ctx, flown.of.component, probe.Settings{
 		Version: e.Version, Now: func() time.Time { return began }, Eras: e.Eras,
-		Network: flown.within, Resolve: e.Resolve, Transcripts: true,
+		Network: flown.within, Resolve: e.Resolve, Transcripts: true, Purse: e.purseOf(flown.of.component),
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

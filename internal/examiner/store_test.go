@@ -19,8 +19,9 @@ type memory struct {
 	lists      map[string][]registry.Tool
 	changes    []registry.Change
 	preflights []registry.Preflight
-	asked      [][]string // the names of each call of Known
-	recorded   int        // calls of Record
+	asked      [][]string     // the names of each call of Known
+	recorded   int            // calls of Record
+	tokens     map[string]int // spent, by component and day
 }
 
 func newMemory() *memory {

@@ -23,6 +23,7 @@ type Settings struct {
 	Network     registry.Network                       // what may be dialled
 	Resolve     func(reference string) (string, error) // has a secret; nil when nothing is to be had
 	Transcripts bool                                   // keep a transcript of each gate that fails
+	Purse       Purse                                  // of a component that has a daily budget; nil for none
 
 	outlet mcpwire.Outlet // of one probe and, by its recorder, of one gate
 }

@@ -15,8 +15,7 @@ func TestCauses_beginWithTheClosedListOfTheGates(t *testing.T) {
 	t.Parallel()
 	const contract = "not_configured, dns, refused, unreachable, tls, timeout, redirect, status, not_json, wrong_shape, " +
 		"not_ok, auth, forbidden, rate_limited, not_mcp, version_mismatch, handshake, protocol_error, zero_tools, " +
-		"missing_tool, identity, tools_changed, canary_failed, too_large, process_exit, process_start, denied, overloaded, old_version, " +
-		"budget, no_content, no_tokens, wrong_usage, wrong_model, wrong_vector"
+		"missing_tool, identity, tools_changed, canary_failed, too_large, process_exit, process_start, denied, overloaded, old_version"
 	var names []string
 	for _, entry := range registry.Causes() {
 		names = append(names, string(entry.Cause))
