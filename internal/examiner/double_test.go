@@ -143,11 +143,7 @@ func start(t *testing.T, registered *registry.Registered) bench {
 func startWith(t *testing.T, registered *registry.Registered, adjust func(*examiner.Options)) bench {
 	t.Helper()
 	b := bench{store: newMemory(), clock: newClock()}
-	key := ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", ed25519.SeedSize)))
-	options := examiner.Options{
-		Store: b.store, Now: b.clock.now, Version: "test",
-		Key: func() (ed25519.PrivateKey, error) { return key, nil },
-	}
+	options := examiner.Options{Store: b.store, Now: b.clock.now, Version: "test", Key: signing()}
 	adjust(&options)
 	b.Examiner = examiner.New(options)
 	if err := b.Use(t.Context(), registered); err != nil {
@@ -155,6 +151,12 @@ func startWith(t *testing.T, registered *registry.Registered, adjust func(*exami
 	}
 	b.clock.pass(time.Second)
 	return b
+}
+
+// signing has a key that is always the same.
+func signing() func() (ed25519.PrivateKey, error) {
+	key := ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", ed25519.SeedSize)))
+	return func() (ed25519.PrivateKey, error) { return key, nil }
 }
 
 // wantFault checks that err is a fault with a code and a hint.

@@ -19,13 +19,15 @@ type memory struct {
 	lists      map[string][]registry.Tool
 	changes    []registry.Change
 	preflights []registry.Preflight
-	asked      [][]string     // the names of each call of Known
-	recorded   int            // calls of Record
+	asked      [][]string // the names of each call of Known
+	recorded   int        // calls of Record
 	tokens     map[string]int // spent, by component and day
+	redefined  int    // results that made a component what it was not
+	takes      func() // called before a result or a preflight is kept
 }
 
 func newMemory() *memory {
-	return &memory{known: map[string]registry.Known{}, kept: map[string]registry.Kept{}, lists: map[string][]registry.Tool{}}
+	return &memory{takes: func() {}, known: map[string]registry.Known{}, kept: map[string]registry.Kept{}, lists: map[string][]registry.Tool{}}
 }
 
 // errBroken is what a database says that cannot be reached.
@@ -61,6 +63,7 @@ func (m *memory) Known(_ context.Context, names []string) ([]registry.Known, err
 }
 
 func (m *memory) Record(_ context.Context, _ *int64, records []registry.Record) error {
+	m.takes()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken != nil {
@@ -72,8 +75,11 @@ func (m *memory) Record(_ context.Context, _ *int64, records []registry.Record) 
 			continue
 		}
 		name := record.Registration.Name
-		var changes []registry.Change
-		m.known[name], changes = m.known[name].After(record)
+		after, changes := m.known[name].After(record)
+		if after.Registration != m.known[name].Registration {
+			m.redefined++
+		}
+		m.known[name] = after
 		m.changes = append(m.changes, changes...)
 		m.kept[record.ID] = registry.Kept{
 			ID: record.ID, Component: name, Kind: record.Registration.Kind, Seen: registry.SeenOf(record.ID, record.Summary),
@@ -99,6 +105,7 @@ func (m *memory) Accept(_ context.Context, component, digest string, now time.Ti
 }
 
 func (m *memory) KeepPreflight(_ context.Context, _ time.Time, preflight *registry.Preflight) error {
+	m.takes()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken == nil {
