@@ -7,6 +7,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/countersign-dev/countersign/internal/config"
+	"github.com/countersign-dev/countersign/internal/patrol"
 )
 
 // Both sides must do as much work as the figures say.
@@ -45,5 +50,14 @@ func TestFleet_isReadAsAvailable(t *testing.T) {
 	}
 	if len(f.ours) != 1 || len(f.beside) != 1 || f.ours[0] <= 0 {
 		t.Errorf("got %+v", f)
+	}
+}
+
+func TestUsualLimits_areThoseOfTheConfiguration(t *testing.T) {
+	t.Parallel()
+	usual := config.Default()
+	want := patrol.Limits{Concurrency: usual.Patrol.Concurrency, PerHost: usual.Patrol.PerHost, Retention: usual.Retention}
+	if diff := cmp.Diff(want, usualLimits()); diff != "" {
+		t.Errorf("limits (-configuration +got):\n%s", diff)
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/patrol"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -116,10 +115,11 @@ func (s *starts) taken() (late []float64, dropped int) {
 	return late, dropped
 }
 
-// usualLimits are those of a configuration that states none.
+// usualLimits are those of a configuration that states none; a test holds them to it.
 func usualLimits() patrol.Limits {
-	usual := config.Default()
-	return patrol.Limits{Concurrency: usual.Patrol.Concurrency, PerHost: usual.Patrol.PerHost, Retention: usual.Retention}
+	return patrol.Limits{Concurrency: 32, PerHost: 4, Retention: registry.Retention{
+		Raw: registry.DefaultRaw, Hourly: registry.DefaultHourly, MaxBytes: registry.DefaultMaxBytes,
+	}}
 }
 
 // patrol lets the patrol do it.
