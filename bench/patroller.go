@@ -117,7 +117,7 @@ func (s *starts) taken() (late []float64, dropped int) {
 
 // usualLimits are those of a configuration that states none; a test holds them to it.
 func usualLimits() patrol.Limits {
-	return patrol.Limits{Concurrency: 32, PerHost: 4, Retention: registry.Retention{
+	return patrol.Limits{Concurrency: 64, PerHost: 8, Retention: registry.Retention{
 		Raw: registry.DefaultRaw, Hourly: registry.DefaultHourly, MaxBytes: registry.DefaultMaxBytes,
 	}}
 }
