@@ -29,6 +29,7 @@ func ofRegistry() map[string]func(*testing.T, string) {
 		"tokens are counted by the day and never past a limit": allowances,
 		"tokens are settled, and old days are left behind":     settlements,
 		"results of models pass as their proof says":           modelResults,
+		"results of harnesses pass as their proof says":        harnessResults,
 		"what is too old is trimmed":                           trimmedByAge,
 		"what does not fit is trimmed":                         trimmedByBytes,
 		"preflights beyond the limit are trimmed":              surplusPreflights,
