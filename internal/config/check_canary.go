@@ -15,9 +15,7 @@ func (c *checker) canary(p path, written *canary) *registry.Canary {
 		return nil
 	}
 	c.required(p, "tool")
-	if arguments := string(written.Arguments); arguments != "" && !strings.HasPrefix(arguments, "{") {
-		c.complain(p.child("arguments"), "the arguments of a tool are a set of keys", "Write arguments: {NAME: value}.")
-	}
+	c.arguments(p.child("arguments"), written.Arguments)
 	return &registry.Canary{
 		Tool:      c.text(p.child("tool"), written.Tool),
 		Arguments: written.Arguments,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,8 +106,8 @@ func (d *decoder) section(node ast.Node, p path, value reflect.Value) {
 func (d *decoder) keys(pairs []pair, p path, kind string, sections ...reflect.Value) {
 	fields := map[string]reflect.Value{}
 	for _, section := range sections {
-		for i, key := range keysOf(section.Type()) {
-			fields[key] = section.Field(i)
+		for _, field := range fieldsOf(section.Type()) {
+			fields[field.Tag.Get("yaml")] = section.FieldByIndex(field.Index)
 		}
 	}
 	for _, pair := range pairs {
@@ -121,10 +122,16 @@ func (d *decoder) keys(pairs []pair, p path, kind string, sections ...reflect.Va
 // keysOf returns the keys of a section, in the order of its fields.
 func keysOf(section reflect.Type) []string {
 	var keys []string
-	for field := range section.Fields() {
+	for _, field := range fieldsOf(section) {
 		keys = append(keys, field.Tag.Get("yaml"))
 	}
 	return keys
+}
+
+// fieldsOf returns the fields that are keys of a section: its own, and those of a
+// section that it embeds.
+func fieldsOf(section reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(section), func(field reflect.StructField) bool { return field.Anonymous })
 }
 
 func (d *decoder) unknown(pair pair, p path, kind string, sections []reflect.Value) {

@@ -26,6 +26,7 @@ type kinds []kind
 func knownKinds() kinds {
 	return kinds{
 		{registry.KindMCPServer, func() ownKeys { return new(mcpServer) }, doubtsOfMCPServer, shownOfMCPServer},
+		{registry.KindKnowledgeBase, func() ownKeys { return new(knowledgeBase) }, doubtsOfKnowledgeBase, shownOfKnowledgeBase},
 	}
 }
 
@@ -110,7 +111,7 @@ func (k kinds) isPlanned(name string) bool {
 // hintOfUnknown says what to do about a key that a component does not have; empty
 // when nothing is known about it. The section is the kind's own.
 func (k kinds) hintOfUnknown(key string, section reflect.Type) string {
-	for field := range section.Fields() {
+	for _, field := range fieldsOf(section) {
 		below := field.Type
 		if field.Tag.Get("yaml") == "credentials" && below.Kind() == reflect.Struct && slices.Contains(keysOf(below), key) {
 			return "It belongs below credentials."

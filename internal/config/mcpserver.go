@@ -23,7 +23,11 @@ type mcpServer struct {
 }
 
 // spec implements ownKeys.
-func (written *mcpServer) spec(c *checker, p path) registry.Spec {
+func (written *mcpServer) spec(c *checker, p path) registry.Spec { return written.server(c, p) }
+
+// server is what is written of an MCP server, which a component of another kind
+// may have as well.
+func (written *mcpServer) server(c *checker, p path) *registry.MCPServer {
 	made := &registry.MCPServer{
 		Profile:      c.profile(p, written.Profile),
 		RequireTools: c.texts(p.child("require_tools"), written.RequireTools),
@@ -154,9 +158,14 @@ func (c *checker) environment(p path, written map[string]hiddenText) map[string]
 // shownOfMCPServer is the address without its query, or the program.
 func shownOfMCPServer(spec registry.Spec) Shown {
 	server, ok := spec.(*registry.MCPServer)
-	switch {
-	case !ok:
+	if !ok {
 		return Shown{}
+	}
+	return shownOfServer(server)
+}
+
+func shownOfServer(server *registry.MCPServer) Shown {
+	switch {
 	case len(server.Command) > 0:
 		return Shown{Profile: server.Profile, Target: server.Command[0]}
 	}
@@ -165,21 +174,27 @@ func shownOfMCPServer(spec registry.Spec) Shown {
 }
 
 func doubtsOfMCPServer(r *reviewer, p path, component *registry.Component) []Problem {
-	var warnings []Problem
 	server, ok := component.Spec.(*registry.MCPServer)
 	if !ok {
 		return nil
 	}
+	warnings := doubtsOfServer(r, p, component.Name, server)
+	if server.Profile == registry.Protocol && server.Canary == nil {
+		warnings = append(warnings, r.doubtOfKey(p, "there is no canary, so the gate test will fail with not_configured",
+			"Add canary: {tool: NAME} with a harmless tool of the server; a probe names a likely one."))
+	}
+	return warnings
+}
+
+// doubtsOfServer are those of every component that has an MCP server.
+func doubtsOfServer(r *reviewer, p path, name string, server *registry.MCPServer) []Problem {
+	var warnings []Problem
 	for _, each := range []struct{ key, address string }{{"url", server.URL}, {"mcp_url", server.MCPURL}} {
 		if each.address != "" && !server.Credentials.IsZero() && !confidential(each.address) {
 			warnings = append(warnings, r.doubt(p.child(each.key), "the credentials are sent there in the clear", "Use https."))
 		}
 	}
-	if server.Profile == registry.Protocol && server.Canary == nil {
-		warnings = append(warnings, r.doubtOfKey(p, "there is no canary, so the gate test will fail with not_configured",
-			"Add canary: {tool: NAME} with a harmless tool of the server; a probe names a likely one."))
-	}
-	if server.Drift == registry.DriftBlocks && !r.slotted[component.Name] {
+	if server.Drift == registry.DriftBlocks && !r.slotted[name] {
 		warnings = append(warnings, r.doubt(p.child("drift"), "this blocks nothing, since no slot names the component",
 			"Name the component in a slot, or leave out the key."))
 	}

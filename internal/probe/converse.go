@@ -24,10 +24,14 @@ type talkFound struct {
 	report mcpwire.Report
 }
 
-// converse has a real client ask for the tools and then make the canary's call
-// in the same session. What it opened is ended after the gates' clocks have
+// further is what else is asked in the conversation of g3, which has ended with
+// the list; nil for nothing. It has a deadline of its own.
+type further func(ctx context.Context, talk *conversation, settings Settings, list registry.GateResult)
+
+// converse has a real client ask for the tools, then make the canary's call and
+// whatever else is to be asked in the same session. What it opened is ended after the gates' clocks have
 // stopped, whatever became of them. A panic outside the gates has failed them all.
-func (s MCPServer) converse(ctx context.Context, settings Settings) (brought talkFound) {
+func (s MCPServer) converse(ctx context.Context, settings Settings, more further) (brought talkFound) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			brought = talkFound{list: panicked(time.Now(), thrown)}
@@ -48,6 +52,9 @@ func (s MCPServer) converse(ctx context.Context, settings Settings) (brought tal
 	talk := conversation{MCPServer: s, client: client}
 	brought.list = settings.kept(guarded(ctx, settings.Timeout, talk.list)) // before the canary adds to the transcript
 	brought.canary = talk.canary(ctx, settings.Timeout, brought.list)
+	if more != nil {
+		more(ctx, &talk, settings, brought.list)
+	}
 	brought.alive = talk.alive(brought.list)
 	client.Close(ctx)
 	brought.tools, brought.names = talk.tools, talk.names()

@@ -24,7 +24,7 @@ type kindOf struct {
 }
 
 // kinds is the table of kinds, in the order in which they are documented.
-func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModels(), ofHarnesses()} }
+func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModels(), ofHarnesses(), ofKnowledgeBases()} }
 
 // Examine probes a component in the way of its kind. It never fails: whatever
 // goes wrong is a result that has not passed. One that says what it must in no
@@ -54,12 +54,15 @@ func rowOf(kind registry.Kind) (kindOf, bool) {
 	return kinds()[0], false
 }
 
+// lister is a result that brings the tools of a server home.
+type lister interface{ ListedTools() []registry.Tool }
+
 // Recorded is what is recorded of a result: its document, of at most MaxDocument
 // bytes, and the tools that it brought home.
 func Recorded(result registry.Result) (json.RawMessage, []registry.Tool, error) {
 	var tools []registry.Tool
-	if server, ok := result.(*registry.ProbeResult); ok {
-		tools = server.ToolList
+	if server, ok := result.(lister); ok {
+		tools = server.ListedTools()
 	}
 	lighter := []registry.Result{result}
 	for _, row := range kinds() {

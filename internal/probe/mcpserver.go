@@ -34,13 +34,18 @@ type Settings struct {
 // mcpwire.CloseTimeout after the last gate, or mcpwire.ProcessCloseTimeout when
 // the target is a process and ctx has not been cancelled.
 func (s MCPServer) Probe(ctx context.Context, settings Settings) registry.ProbeResult {
+	return s.probe(ctx, settings, nil)
+}
+
+// probe is Probe, with what else is asked in the conversation of g3.
+func (s MCPServer) probe(ctx context.Context, settings Settings, more further) registry.ProbeResult {
 	result := registry.ProbeResult{Target: s.Title(), Profile: s.Profile, ProbedAt: settings.Now().UTC()}
 	settings.Timeout = s.limit(settings)
 	settings = settings.opened(s)
 	if s.Profile == registry.Protocol {
-		s.protocol(ctx, settings, &result)
+		s.protocol(ctx, settings, more, &result)
 	} else {
-		s.threeGates(ctx, settings, &result)
+		s.threeGates(ctx, settings, more, &result)
 	}
 	settings.clean(&result)
 	digestTools(&result)
@@ -57,14 +62,14 @@ func digestTools(result *registry.ProbeResult) {
 }
 
 // threeGates asks the pages of the server, and speaks with it.
-func (s MCPServer) threeGates(ctx context.Context, settings Settings, result *registry.ProbeResult) {
+func (s MCPServer) threeGates(ctx context.Context, settings Settings, more further, result *registry.ProbeResult) {
 	var test testFound
 	var talk talkFound
 	g1, g2, g3 := settings.recorded(), settings.recorded(), settings.recorded()
 	var gates sync.WaitGroup
 	gates.Go(func() { result.Healthz = g1.kept(s.Healthz(ctx, g1)) })
 	gates.Go(func() { test = s.test(ctx, g2); test.gate = g2.kept(test.gate) })
-	gates.Go(func() { talk = s.converse(ctx, g3) })
+	gates.Go(func() { talk = s.converse(ctx, g3, more) })
 	gates.Wait()
 
 	result.Test, result.Dependencies = test.gate, test.dependencies
@@ -89,9 +94,9 @@ func both(page, canary registry.GateResult) registry.GateResult {
 }
 
 // protocol learns all that it knows from one conversation.
-func (s MCPServer) protocol(ctx context.Context, settings Settings, result *registry.ProbeResult) {
+func (s MCPServer) protocol(ctx context.Context, settings Settings, more further, result *registry.ProbeResult) {
 	settings = settings.recorded()
-	talk := s.converse(ctx, settings)
+	talk := s.converse(ctx, settings, more)
 	result.Healthz, result.Test = settings.kept(talk.alive), settings.kept(talk.canary)
 	result.Warnings = talk.report.Warnings
 	talk.fill(result)

@@ -146,9 +146,14 @@ func StartedServer(command []string) MCPServer {
 func FromComponent(component *registry.Component) (MCPServer, error) {
 	spec, ok := component.Spec.(*registry.MCPServer)
 	if !ok {
-		return MCPServer{}, fault.New(fault.InvalidArgument, "%s is of the kind %s, which has no gates", component.Name, component.Kind()).
-			WithHint("Name a component of the kind %s.", registry.KindMCPServer)
+		return MCPServer{}, fault.New(fault.InvalidArgument, "%s is of the kind %s, which is probed only as it is registered", component.Name, component.Kind()).
+			WithHint("Leave out what changes the probe, or name a component of the kind %s.", registry.KindMCPServer)
 	}
+	return fromSpec(component, spec)
+}
+
+// fromSpec is FromComponent where the server is part of what the component is.
+func fromSpec(component *registry.Component, spec *registry.MCPServer) (MCPServer, error) {
 	server := MCPServer{Profile: registry.Protocol, Command: spec.Command}
 	var err error
 	switch {

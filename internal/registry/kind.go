@@ -15,7 +15,7 @@ type kindOf struct {
 }
 
 // kinds is the table of kinds, in the order in which they are documented.
-func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModels(), ofHarnesses()} }
+func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModels(), ofHarnesses(), ofKnowledgeBases()} }
 
 // Kinds returns every kind, in the order in which they are documented.
 func Kinds() []Kind {

@@ -116,22 +116,43 @@ func (r *ProbeResult) Summary() Summary {
 }
 
 // failures is Error, but for naming gates that failed in the same words together.
-func (r *ProbeResult) failures() string {
-	var said []string
-	gates := map[string][]string{}
+func (r *ProbeResult) failures() string { return failuresOf(r.parts()) }
+
+// ListedTools are the tools that the server has described.
+func (r *ProbeResult) ListedTools() []Tool { return r.ToolList }
+
+// part is a gate, or what beside the gates has to hold, with its name.
+type part struct {
+	name string
+	got  GateResult
+}
+
+// parts are the gates, in the order in which they are shown.
+func (r *ProbeResult) parts() []part {
+	var parts []part
 	for _, gate := range Gates() {
-		got := r.Gate(gate)
-		if got.OK {
+		parts = append(parts, part{string(gate), r.Gate(gate)})
+	}
+	return parts
+}
+
+// failuresOf joins why parts failed; those that failed in the same words are named
+// together.
+func failuresOf(parts []part) string {
+	var said []string
+	names := map[string][]string{}
+	for _, each := range parts {
+		if each.got.OK {
 			continue
 		}
-		words := got.failure()
-		if gates[words] == nil {
+		words := each.got.failure()
+		if names[words] == nil {
 			said = append(said, words)
 		}
-		gates[words] = append(gates[words], string(gate))
+		names[words] = append(names[words], each.name)
 	}
 	for i, words := range said {
-		said[i] = strings.Join(gates[words], ", ") + words
+		said[i] = strings.Join(names[words], ", ") + words
 	}
 	return strings.Join(said, "; ")
 }
