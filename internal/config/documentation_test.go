@@ -29,6 +29,8 @@ func TestDocumentation_hasEveryKey(t *testing.T) {
 	for heading, section := range map[string]reflect.Type{
 		"Top level": reflect.TypeFor[document](), "network": reflect.TypeFor[network](),
 		"components.NAME": reflect.TypeFor[sharedKeys](), "mcp_server": reflect.TypeFor[mcpServer](), "credentials": reflect.TypeFor[credentials](),
+		"harness": reflect.TypeFor[harness](), "registry credentials": reflect.TypeFor[registryCredentials](), "scan": reflect.TypeFor[scan](),
+		"allow": reflect.TypeFor[allowance](), "signature": reflect.TypeFor[signature](),
 		"oauth": reflect.TypeFor[oauth](), "canary": reflect.TypeFor[canary](), "expect": reflect.TypeFor[expect](),
 		"slots.NAME": reflect.TypeFor[slot](), "runs.NAME": reflect.TypeFor[run](),
 		"retention": reflect.TypeFor[retention](), "patrol": reflect.TypeFor[patrol](),

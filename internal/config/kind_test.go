@@ -110,9 +110,9 @@ slots:
 		`6:13: there is no kind "gadgets" / Did you mean gadget?`,
 		`6:30: 0 is not between 1 and 8 / Write a number in between.`,
 		`6:33: unknown key "oddity" / The keys here are kind, timeout, interval, ttl, probing_deadline, rise, fall, wheels, timetable, credentials.`,
-		`7:13: there is no kind "lorry" / This version knows the kinds mcp_server, gadget.`,
+		`7:13: there is no kind "lorry" / This version knows ` + withGadget().String() + `.`,
 		`7:48: unknown key "wheels" / It is a key of the kind gadget.`,
-		`8:13: this version does not know components of the kind model / It knows the kinds mcp_server, gadget. Leave out this component, or use a version that knows its kind.`,
+		`8:13: this version does not know components of the kind model / It knows ` + withGadget().String() + `. Leave out this component, or use a version that knows its kind.`,
 		`9:32: the kind gadget has no key "nothing" / The keys here are kind, timeout, interval, ttl, probing_deadline, rise, fall, wheels, timetable, credentials.`,
 		`11:35: b is of the kind mcp_server, and what stands before it is of the kind gadget / Name components of one kind.`,
 	}

@@ -55,11 +55,16 @@ func doubtOf(r reference, resolver Resolver) (message, hint string) {
 		return coded.Message, coded.Hint
 	}
 	name, isFile := strings.CutPrefix(r.secret.Reference(), schemeFile+":")
-	if !isFile || strings.HasSuffix(string(r.path), "/client_cert") || runtime.GOOS == "windows" { // whose rights are no bits
+	if !isFile || isPublic(r.path) || runtime.GOOS == "windows" { // whose rights are no bits
 		return "", ""
 	}
 	if found, err := os.Stat(name); err != nil || found.Mode().Perm()&readableByAll == 0 {
 		return "", ""
 	}
 	return "every user of this machine can read " + name, "Take the right away: chmod 600."
+}
+
+// isPublic reports whether what stands at a path may be known to all.
+func isPublic(p path) bool {
+	return strings.HasSuffix(string(p), "/client_cert") || strings.HasSuffix(string(p), "/signature/key")
 }
