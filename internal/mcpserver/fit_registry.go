@@ -16,9 +16,12 @@ const maxTranscript = 2000
 // memberTranscript is the name of what was exchanged, wherever in a result.
 const memberTranscript = "transcript"
 
-// maxDepth is how deep transcripts are looked for: in the gates of the result.
-// Deeper there is only what servers wrote, with names of their own.
-const maxDepth = 2
+// memberDependencies is the name of what a server wrote, with names of its own.
+const memberDependencies = "dependencies"
+
+// maxDepth is how deep transcripts are looked for: a knowledge base has
+// result.gates.test.transcript.
+const maxDepth = 3
 
 // componentList is the answer of list_components.
 type componentList struct {
@@ -55,7 +58,7 @@ func fitView(view any) (document, error) {
 		truncated = append(truncated, further...)
 	}
 	named := len(`,"truncated":`) + sizeOf(truncated)
-	truncated = append(truncated, clip(sizeOf(whole)+named, maxResultBytes, whole.parts())...)
+	truncated = append(truncated, clip(sizeOf(whole)+named, maxResultBytes, whole.parts(""))...)
 	if len(truncated) > 0 {
 		whole = append(whole, member{"truncated", encode(truncated)})
 	}
@@ -70,7 +73,7 @@ func (d document) without(name, path string, most, depth int) (kept document, re
 			removed = append(removed, path+m.name)
 			continue
 		}
-		if depth > 0 && kindOf(m.value) == "an object" && bytes.Contains(m.value, encode(name)) {
+		if depth > 0 && m.name != memberDependencies && kindOf(m.value) == "an object" && bytes.Contains(m.value, encode(name)) {
 			// What is no object of distinct names may still be cut as a whole.
 			if inside, err := readDocument(m.value); err == nil {
 				rest, gone := inside.without(name, path+m.name+".", most, depth-1)
@@ -83,24 +86,19 @@ func (d document) without(name, path string, most, depth int) (kept document, re
 }
 
 // parts are the clippings of what is not a single value in the answer itself, and
-// of each member of the newest result and of the drift.
-func (d document) parts() []clipping {
+// of each member of the newest result, of the gates in it, and of the drift.
+func (d document) parts(path string) []clipping {
 	var parts []clipping
 	for i := range d {
 		m := &d[i]
-		if m.name != "result" && m.name != "drift" {
-			if strings.Contains(`[{`, string(m.value[:1])) {
-				parts = append(parts, m.clipping(""))
+		inside, err := readDocument(m.value)
+		if err != nil || !slices.Contains([]string{"result", "gates", "drift"}, m.name) {
+			if path != "" || strings.Contains(`[{`, string(m.value[:1])) {
+				parts = append(parts, m.clipping(path))
 			}
 			continue
 		}
-		inside, err := readDocument(m.value)
-		if err != nil {
-			parts = append(parts, m.clipping(""))
-			continue
-		}
-		for j := range inside {
-			part := inside[j].clipping(m.name + ".")
+		for _, part := range inside.parts(path + m.name + ".") {
 			cut := part.cut
 			part.cut = func(most int) {
 				cut(most)

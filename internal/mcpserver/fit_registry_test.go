@@ -147,6 +147,24 @@ func TestFitView_leavesLongTranscriptsOutAndShortOnesIn(t *testing.T) {
 	}
 }
 
+// A knowledge base keeps the gates of its server in a document of their own.
+func TestFitView_cutsWithinTheGatesOfAKnowledgeBase(t *testing.T) {
+	gates := registry.ProbeResult{Healthz: registry.Fail(time.Second, registry.Timeout, "d"), Tools: slices.Repeat([]string{"a_tool"}, 20_000)}
+	gates.Healthz.Transcript = &registry.Transcript{Stderr: strings.Repeat("x", 2*maxTranscript)}
+	result := map[string]any{"passed": false, "retrieve": registry.Fail(0, registry.Timeout, "d"), "gates": &gates}
+	fitted, err := fitView(registry.Examination{Result: encode(result)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(encode(fitted))
+	if len(text) > maxResultBytes || len(text) < maxResultBytes*9/10 {
+		t.Errorf("%d bytes", len(text))
+	}
+	if !strings.HasSuffix(text, `"truncated":["result.gates.healthz.transcript","result.gates.tools"]}`) || !strings.Contains(text, `"cause":"timeout"`) {
+		t.Errorf("%.300s ... %s", text, text[len(text)-300:])
+	}
+}
+
 func TestFitView_refusesWhatIsNoDocument(t *testing.T) {
 	for _, result := range []string{`{"a":1`, "\xff{"} {
 		if _, err := fitView(registry.Examination{Result: json.RawMessage(result)}); err == nil {
