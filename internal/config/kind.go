@@ -26,6 +26,7 @@ type kinds []kind
 func knownKinds() kinds {
 	return kinds{
 		{registry.KindMCPServer, func() ownKeys { return new(mcpServer) }, doubtsOfMCPServer, shownOfMCPServer},
+		{registry.KindModel, func() ownKeys { return new(model) }, doubtsOfModel, shownOfModel},
 		{registry.KindHarness, func() ownKeys { return new(harness) }, doubtsOfHarness, shownOfHarness},
 		{registry.KindKnowledgeBase, func() ownKeys { return new(knowledgeBase) }, doubtsOfKnowledgeBase, shownOfKnowledgeBase},
 	}
