@@ -52,7 +52,7 @@ func TestPatrol_stalledOnPurpose(t *testing.T) {
 				}
 				blocked := make(chan struct{})
 				stall(on, s, x, blocked)
-				for range int(2 * ttl / time.Second) {
+				for range int(ttl/time.Second) + 1 {
 					pass(time.Second)
 					never(t, on, components, registry.Unavailable)
 				}
