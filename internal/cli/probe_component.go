@@ -106,8 +106,12 @@ func examinationText(found *registry.Examination, result registry.Result, only [
 		text = probeTable(probed, only, paint)
 	} else {
 		verdict := paint.red("FAILED")
-		if result.Passed() {
+		switch result.Summary().Outcome {
+		case registry.OutcomePassed:
 			verdict = paint.green("passed")
+		case registry.OutcomeUndecided:
+			verdict = paint.yellow("undecided")
+		case registry.OutcomeFailed:
 		}
 		text = fmt.Sprintf("%s  %s\n\n%s", paint.bold(oneLine(found.Name)), verdict, resultText(result, paint))
 	}
@@ -117,11 +121,14 @@ func examinationText(found *registry.Examination, result registry.Result, only [
 	return text
 }
 
-// resultText shows what a result found: gate by gate where there are gates, else
-// what results of every kind have in common.
+// resultText shows what a result found in the way of its kind, or else what
+// results of every kind have in common.
 func resultText(result registry.Result, paint painter) string {
-	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
-		return gatesTable(probed, nil, paint)
+	switch of := result.(type) {
+	case *registry.ProbeResult:
+		return gatesTable(of, nil, paint)
+	case *registry.ModelResult:
+		return modelTable(of, paint)
 	}
 	var out strings.Builder
 	summary := result.Summary()
