@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs, from Debian's own packages, what the tests need and this machine
-# lacks: a PostgreSQL server, a C compiler (for the race detector) and curl.
+# lacks: a PostgreSQL server, a C compiler (for the race detector), curl and an
+# OCI registry of the oldest kind.
 set -euo pipefail
 
 has_postgres() {
@@ -11,6 +12,7 @@ missing=()
 has_postgres || missing+=(postgresql)
 command -v "$(go env CC)" >/dev/null || missing+=(gcc libc6-dev)
 command -v curl >/dev/null || missing+=(curl)
+command -v docker-registry >/dev/null || missing+=(docker-registry)
 if ((${#missing[@]} == 0)); then
 	exit 0
 fi

@@ -55,7 +55,11 @@ func openRegistry(ctx context.Context, image registry.ImageReference, wanted reg
 	signed, err := transport.NewWithContext(ctx, host, proof, wire, []string{host.Repo(image.Repository).Scope(transport.PullScope)})
 	if err != nil {
 		wire.carrier.CloseIdleConnections()
-		return nil, unopened(ctx, err)
+		failure := unopened(ctx, err)
+		if plain := wire.plain.Load(); plain != nil && failure.Cause == registry.TLS { // it was greeted in both ways
+			failure = plain
+		}
+		return nil, failure
 	}
 	return &imageRegistry{image: image, wire: wire, client: &http.Client{Transport: signed, CheckRedirect: leave}}, nil
 }
@@ -73,10 +77,12 @@ func leave(next *http.Request, before []*http.Request) error {
 
 // unopened is why the registry could not be greeted.
 func unopened(ctx context.Context, err error) *mcpwire.Failure {
-	if failure, ok := errors.AsType[*mcpwire.Failure](err); ok {
-		return failure
+	failure, failed := errors.AsType[*mcpwire.Failure](err)
+	answer, answered := errors.AsType[*transport.Error](err)
+	if failed && (failure.Cause != registry.TLS || !answered || answer.StatusCode == http.StatusBadRequest) {
+		return failure // a server that speaks TLS answers what is in the clear with 400
 	}
-	if answer, ok := errors.AsType[*transport.Error](err); ok {
+	if answered {
 		detail := fmt.Sprintf("status %d while asking for access", answer.StatusCode)
 		if len(answer.Errors) > 0 {
 			detail += ": " + answer.Errors[0].String()
@@ -227,6 +233,7 @@ type registryWire struct {
 	redactor *mcpwire.Redactor
 	agent    string
 	left     atomic.Int64
+	plain    atomic.Pointer[mcpwire.Failure] // of the last request in the clear that had no answer
 }
 
 // RoundTrip implements http.RoundTripper. An error is a *mcpwire.Failure.
@@ -240,6 +247,9 @@ func (w *registryWire) RoundTrip(request *http.Request) (*http.Response, error) 
 	request = request.Clone(request.Context())
 	request.Header.Set("User-Agent", w.agent)
 	response, err := w.carrier.RoundTrip(request)
+	if failure, ok := errors.AsType[*mcpwire.Failure](err); ok && request.URL.Scheme != "https" {
+		w.plain.Store(failure)
+	}
 	if err != nil {
 		return nil, err
 	}
