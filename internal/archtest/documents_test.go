@@ -113,7 +113,7 @@ func checkTargets(name, text, makefile string) []string {
 // checkPlaces refuses what belongs to one machine: directories of a builder and
 // addresses of package registries.
 func checkPlaces(name, text string) []string {
-	places := []string{"/work" + "/", "/tmp/" + "brief", "/root" + "/", "registry" + ".npmjs", "proxy" + ".golang.org", "pypi" + ".org", `"resolved"` + ":", "GOPROXY" + "="}
+	places := []string{"/work" + "/", "/tmp/" + "brief", "/root" + "/", "registry" + ".npmjs", "proxy" + ".golang.org", "pypi" + ".org", `"resolved": "` + "http", "GOPROXY" + "="}
 	var problems []string
 	for _, place := range places {
 		if strings.Contains(text, place) {

@@ -83,6 +83,8 @@ func checkNames(s source) []string {
 
 // words splits a name at underscores, dots, hyphens and capitals.
 func words(name string) []string {
+	name = strings.ReplaceAll(name, "KnowledgeBase", "Knowledge") // a kind of component, which the glossary names
+	name = strings.ReplaceAll(name, "knowledgeBase", "knowledge")
 	var spaced strings.Builder
 	var last rune
 	for _, r := range name {
