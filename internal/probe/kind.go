@@ -24,7 +24,7 @@ type kindOf struct {
 }
 
 // kinds is the table of kinds, in the order in which they are documented.
-func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModels(), ofHarnesses(), ofKnowledgeBases()} }
+func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModel(), ofHarnesses(), ofKnowledgeBases()} }
 
 // Examine probes a component in the way of its kind. It never fails: whatever
 // goes wrong is a result that has not passed. One that says what it must in no

@@ -24,8 +24,8 @@ const (
 	maxModelRequests = 3       // the first, and those that it was told to put differently
 )
 
-// ofModels is their row of the table.
-func ofModels() kindOf {
+// ofModel is their row of the table.
+func ofModel() kindOf {
 	return kindOf{
 		kind: registry.KindModel, examine: examineModel,
 		failed: func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result {

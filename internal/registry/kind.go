@@ -15,7 +15,7 @@ type kindOf struct {
 }
 
 // kinds is the table of kinds, in the order in which they are documented.
-func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModels(), ofHarnesses(), ofKnowledgeBases()} }
+func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModel(), ofHarnesses(), ofKnowledgeBases()} }
 
 // Kinds returns every kind, in the order in which they are documented.
 func Kinds() []Kind {

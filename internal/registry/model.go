@@ -15,8 +15,8 @@ const (
 	WrongVector Cause = "wrong_vector"
 )
 
-// ofModels is their row of the table.
-func ofModels() kindOf {
+// ofModel is their row of the table.
+func ofModel() kindOf {
 	return kindOf{
 		kind: KindModel, ours: []Cause{Budget},
 		decode: func(document []byte) (Result, error) {

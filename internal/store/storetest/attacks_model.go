@@ -10,7 +10,7 @@ const (
 )
 
 // A pass of a model beside a proof that does not say so, and a budget gone round.
-func onModels() []attack {
+func onModel() []attack {
 	var attacks []attack
 	for proof, changes := range map[string][][2]string{
 		provenChat: {

@@ -39,7 +39,7 @@ func aResult(kind, outcome, proof string) string {
 }
 
 func onRegistry() []attack {
-	return slices.Concat(onProofs(), onResults(), onStandings(), onComponents(), onLists(), onChanges(), onPreflights(), onLeases(), onModels(), onHarnesses())
+	return slices.Concat(onProofs(), onResults(), onStandings(), onComponents(), onLists(), onChanges(), onPreflights(), onLeases(), onModel(), onHarnesses(), onKnowledgeBases())
 }
 
 // A result that says passed beside a proof that does not.

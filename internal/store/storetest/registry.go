@@ -30,6 +30,7 @@ func ofRegistry() map[string]func(*testing.T, string) {
 		"tokens are settled, and old days are left behind":     settlements,
 		"results of models pass as their proof says":           modelResults,
 		"results of harnesses pass as their proof says":        harnessResults,
+		"results of knowledge bases pass as their proof says":  knowledgeBaseResults,
 		"what is too old is trimmed":                           trimmedByAge,
 		"what does not fit is trimmed":                         trimmedByBytes,
 		"preflights beyond the limit are trimmed":              surplusPreflights,
