@@ -24,7 +24,7 @@ func ofRegistry() []Constraint {
 		"preflights_key", "preflights_run", "preflights_slots", "preflights_flag", "preflights_ticket", "preflights_bytes",
 		"preflights_allowed", "preflights_no_update",
 		"leases_key", "leases_numbers", "leases_forward_only", "leases_no_delete",
-		"results_model_passed", "results_harness_passed", "token_days_key", "token_days_counts",
+		"results_model_passed", "results_harness_passed", "results_knowledge_base_passed", "token_days_key", "token_days_counts",
 		"history_key", "history_single", "history_bytes")
 	add(dialectSQLite, "results_no_replace", "changes_no_replace", "preflights_no_replace", "leases_no_replace")
 	add(dialectPostgres, "results_no_truncate", "changes_no_truncate", "leases_no_truncate")

@@ -62,39 +62,103 @@ func BenchmarkRecord(b *testing.B) {
 
 func recordFleet(b *testing.B, fresh storetest.Fresh, size int) {
 	b.Helper()
+	f := openFleet(b, fresh)
+	var used time.Duration
+	for done := 0; done < b.N; done += size {
+		b.StopTimer()
+		records := f.batch(b, size)
+		before := cpuTime()
+		b.StartTimer()
+		f.record(b, records)
+		used += cpuTime() - before
+	}
+	b.ReportMetric(float64(used.Microseconds())/float64(b.N), "cpu-µs/op")
+}
+
+// BenchmarkTrim removes results in the steps of the patrol; the times are those
+// of one result.
+func BenchmarkTrim(b *testing.B) {
+	const step = 500
+	for name, fresh := range databases {
+		b.Run(name, func(b *testing.B) {
+			f := openFleet(b, fresh)
+			for done := 0; done < b.N; done += step {
+				f.record(b, f.batch(b, step))
+			}
+			before := cpuTime()
+			b.ResetTimer()
+			for done := 0; done < b.N; done += step {
+				if _, err := f.database.Trim(b.Context(), f.at.Add(fleetHours*time.Hour), registry.Retention{MaxBytes: 1}, step); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+		})
+	}
+}
+
+// BenchmarkKnown reads what is known of the whole fleet.
+func BenchmarkKnown(b *testing.B) {
+	for name, fresh := range databases {
+		b.Run(name, func(b *testing.B) {
+			f := openFleet(b, fresh)
+			names := make([]string, fleet)
+			for i := range names {
+				names[i] = fmt.Sprintf("component-%05d", i)
+			}
+			b.ResetTimer()
+			for b.Loop() {
+				if known, err := f.database.Known(b.Context(), names); err != nil || len(known) != fleet {
+					b.Fatalf("%d known, %v", len(known), err)
+				}
+			}
+		})
+	}
+}
+
+// fleetHours is longer than any benchmark's results reach.
+const fleetHours = 10_000
+
+// probed is a fleet of components, of which each has one result to begin with.
+type probed struct {
+	database *store.Database
+	order    []int
+	at       time.Time
+	next     int
+}
+
+func openFleet(b *testing.B, fresh storetest.Fresh) *probed {
+	b.Helper()
 	database, err := store.Open(b.Context(), fresh(b), store.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { database.Close() })
-	order := rand.New(rand.NewPCG(1, 1)).Perm(fleet)
-	at := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
-	next := 0
-	batch := func(size int) []registry.Record {
-		records := make([]registry.Record, size)
-		for i := range records {
-			records[i] = passOf(b, order[next%fleet], at.Add(time.Duration(next)*6*time.Millisecond))
-			next++
-		}
-		return records
+	f := &probed{
+		database: database, order: rand.New(rand.NewPCG(1, 1)).Perm(fleet), at: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC),
 	}
-	for next < fleet {
-		if err := database.Record(b.Context(), nil, batch(500)); err != nil {
-			b.Fatal(err)
-		}
+	for f.next < fleet {
+		f.record(b, f.batch(b, 500))
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	var used time.Duration
-	for done := 0; done < b.N; done += size {
-		b.StopTimer()
-		records := batch(size)
-		before := cpuTime()
-		b.StartTimer()
-		if err := database.Record(b.Context(), nil, records); err != nil {
-			b.Fatal(err)
-		}
-		used += cpuTime() - before
+	return f
+}
+
+// batch makes results of components in the order of the fleet, 10,000 a minute.
+func (f *probed) batch(b *testing.B, size int) []registry.Record {
+	b.Helper()
+	records := make([]registry.Record, size)
+	for i := range records {
+		records[i] = passOf(b, f.order[f.next%fleet], f.at.Add(time.Duration(f.next)*6*time.Millisecond))
+		f.next++
 	}
-	b.ReportMetric(float64(used.Microseconds())/float64(b.N), "cpu-µs/op")
+	return records
+}
+
+func (f *probed) record(b *testing.B, records []registry.Record) {
+	b.Helper()
+	if err := f.database.Record(b.Context(), nil, records); err != nil {
+		b.Fatal(err)
+	}
 }
