@@ -21,7 +21,7 @@ var (
 // languages are those that a fenced block may have. A command stands in a
 // console block, whose lines the tests of e2e run; shell scripts that nothing
 // runs are not shown.
-var languages = []string{"", "console", "text", "json", "jsonc", "yaml", "toml", "go", "sql", "http", "diff", "dockerfile", "mermaid"}
+var languages = []string{"", "console", "console continued", "text", "json", "jsonc", "yaml", "toml", "go", "sql", "http", "diff", "dockerfile", "mermaid"}
 
 // checkLinks wants every relative link of a document to lead somewhere.
 func checkLinks(tr tree, name string) []string {
