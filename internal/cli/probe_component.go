@@ -64,7 +64,7 @@ func (c *probeCommand) examine(ctx context.Context, p *process, name string, onl
 	case !known:
 		return unnamed(loaded, name)
 	case len(only) > 0 && component.Kind() != registry.KindMCPServer:
-		return fault.New(fault.InvalidArgument, "--only is about gates, and %s is of the kind %s, which has none", name, component.Kind()).
+		return fault.New(fault.InvalidArgument, "--only chooses among the gates of an MCP server, and %s is of the kind %s", name, component.Kind()).
 			With(fault.Field, "--only").WithHint("Leave out --only.")
 	}
 	return c.Registry.withLoaded(ctx, p, loaded, openDatabase, func(examined *examining) error {
@@ -129,6 +129,8 @@ func resultText(result registry.Result, paint painter) string {
 		return gatesTable(of, nil, paint)
 	case *registry.ModelResult:
 		return modelTable(of, paint)
+	case *registry.KnowledgeBaseResult:
+		return knowledgeBaseTable(of, paint)
 	}
 	var out strings.Builder
 	summary := result.Summary()

@@ -32,23 +32,33 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, paint painte
 // seen.
 func gatesTable(result *registry.ProbeResult, only []registry.Gate, paint painter) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "gate", "lamp", "latency", "detail")))
-	for _, gate := range registry.Gates() {
-		got := result.Gate(gate)
-		fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, gate, lamp(got.OK, paint), got.LatencyMs, gateDetail(result, gate))
-	}
-	if hints := hints(result, only); len(hints) > 0 {
-		out.WriteString("\n")
-		for _, each := range hints {
-			row(&out, paint, "hint", each.text)
-			for _, line := range each.lines {
-				fmt.Fprintf(&out, "  %-*s%s\n", firstWidth, "", paint.bold(line))
-			}
-		}
-	}
+	gateLines(&out, result, paint)
+	hintLines(&out, hints(result, only), paint)
 	out.WriteString("\n")
 	about(&out, result, paint)
 	return out.String()
+}
+
+// gateLines are a line for each gate, below a head.
+func gateLines(out *strings.Builder, result *registry.ProbeResult, paint painter) {
+	fmt.Fprintf(out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "gate", "lamp", "latency", "detail")))
+	for _, gate := range registry.Gates() {
+		got := result.Gate(gate)
+		fmt.Fprintf(out, "  %-*s%s%9.1f ms   %s\n", firstWidth, gate, lamp(got.OK, paint), got.LatencyMs, gateDetail(result, gate))
+	}
+}
+
+// hintLines are the hints below an empty line, if there are any.
+func hintLines(out *strings.Builder, hints []hint, paint painter) {
+	if len(hints) > 0 {
+		out.WriteString("\n")
+	}
+	for _, each := range hints {
+		row(out, paint, "hint", each.text)
+		for _, line := range each.lines {
+			fmt.Fprintf(out, "  %-*s%s\n", firstWidth, "", paint.bold(line))
+		}
+	}
 }
 
 func headline(result *registry.ProbeResult, paint painter) string {

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// knowledgeBaseTable is the table of the gates with a line for the retrieval.
+func knowledgeBaseTable(result *registry.KnowledgeBaseResult, paint painter) string {
+	var out strings.Builder
+	gates, retrieve := &result.Gates, &result.Retrieve
+	gateLines(&out, gates, paint)
+	fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, "retrieve", lamp(retrieve.OK, paint), retrieve.LatencyMs, reason(retrieve.GateResult))
+	all := hints(gates, nil)
+	if entry, failed := retrieve.Cause.Entry(); failed && !hasCause(gates, retrieve.Cause) {
+		all = append(all, hint{text: "retrieve: " + entry.Sentence + " " + entry.Hint})
+	}
+	hintLines(&out, all, paint)
+	out.WriteString("\n")
+	if retrieve.Version != "" {
+		row(&out, paint, "content", contentLine(&retrieve.Retrieved))
+	}
+	for _, warning := range retrieve.Warnings {
+		row(&out, paint, "warning", oneLine(warning))
+	}
+	about(&out, gates, paint)
+	return out.String()
+}
+
+func contentLine(found *registry.Retrieved) string {
+	line := "version " + oneLine(found.Version)
+	switch found.Pinned {
+	case "":
+		return line
+	case found.Version:
+		return line + ", as pinned"
+	}
+	return line + "; pinned is " + oneLine(found.Pinned)
+}
