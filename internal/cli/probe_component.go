@@ -129,6 +129,8 @@ func resultText(result registry.Result, paint painter) string {
 		return gatesTable(of, nil, paint)
 	case *registry.ModelResult:
 		return modelTable(of, paint)
+	case *registry.HarnessResult:
+		return harnessTable(of, paint)
 	case *registry.KnowledgeBaseResult:
 		return knowledgeBaseTable(of, paint)
 	}
