@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +37,8 @@ type ClientServer struct {
 // ReadMCPServers reads the servers that an MCP client is configured with, in the
 // order of the file: the map mcpServers of Claude Code, Claude Desktop and
 // Cursor, or servers of VS Code, at the top of the file or below mcp; comments
-// and trailing commas are read. Placeholders are filled as the clients do; lookup
+// and trailing commas are read. Those that Claude Code keeps for one project, in
+// the file of its user, are named "NAME (PROJECT)" and start in that folder. Placeholders are filled as the clients do; lookup
 // is that of the environment. What is wrong with one server is that server's
 // problem only. Servers that the file disables are left out.
 // Faults: NotFound, Unavailable, TooLarge, InvalidArgument.
@@ -65,19 +67,19 @@ func clientServers(file, content string, fill expander) ([]ClientServer, error) 
 	}
 	var servers []ClientServer
 	seen := map[string]bool{}
-	for _, member := range serverMaps(root) {
+	for _, found := range serverMaps(root) {
 		if len(servers) == MaxClientServers {
 			return nil, fault.New(fault.TooLarge, "%s has more than %d servers", file, MaxClientServers).WithHint("Split the file.")
 		}
-		name := memberName(member)
-		server, enabled, problem := fill.server(name, member.Value)
+		name := found.name()
+		server, enabled, problem := fill.within(found.project).server(name, found.member.Value)
 		if seen[name] {
 			problem = errors.New("the name stands in the file a second time; keep one")
 		}
 		seen[name] = true
 		switch {
 		case problem != nil:
-			line, column := placeIn(content, member.Name.StartOffset)
+			line, column := placeIn(content, found.member.Name.StartOffset)
 			servers = append(servers, ClientServer{
 				Component: registry.Component{Name: name, Spec: &registry.MCPServer{Profile: registry.Protocol}},
 				Problem:   &Problem{File: file, Line: line, Column: column, Path: name, Message: problem.Error()},
@@ -100,15 +102,49 @@ func notJSON(file string, err error) error {
 		WithHint("Check the quotes, commas and brackets there; comments and trailing commas are fine.")
 }
 
+// declared is a member of a map of servers.
+type declared struct {
+	member  hujson.ObjectMember
+	project string // the folder for which alone it is declared; empty for none
+}
+
+// name is what the server is called: two projects may use one name.
+func (d declared) name() string {
+	name := memberName(d.member)
+	if d.project == "" || strings.TrimSpace(name) == "" {
+		return name
+	}
+	return name + " (" + d.project + ")"
+}
+
+// within starts what is of a project there.
+func (e expander) within(project string) expander {
+	if filepath.IsAbs(project) {
+		e.workspace, e.start = project, project
+	}
+	return e
+}
+
 // serverMaps returns the members of every map of servers.
-func serverMaps(root hujson.Value) []hujson.ObjectMember {
-	var members []hujson.ObjectMember
+func serverMaps(root hujson.Value) []declared {
+	var found []declared
+	add := func(project string, members []hujson.ObjectMember) {
+		for _, each := range members {
+			found = append(found, declared{each, project})
+		}
+	}
 	object, _ := root.Value.(*hujson.Object)
+	add("", membersOf(object, "mcpServers"))
+	add("", membersOf(object, "servers"))
 	if nested, ok := member(object, "mcp"); ok {
 		below, _ := nested.Value.(*hujson.Object)
-		members = append(members, membersOf(below, "servers")...)
+		add("", membersOf(below, "servers"))
 	}
-	return append(append(membersOf(object, "mcpServers"), membersOf(object, "servers")...), members...)
+	for _, project := range membersOf(object, "projects") {
+		below, _ := project.Value.Value.(*hujson.Object)
+		add(memberName(project), membersOf(below, "mcpServers"))
+	}
+	return found
 }
 
 func membersOf(object *hujson.Object, name string) []hujson.ObjectMember {
@@ -314,6 +350,6 @@ func (e expander) command(entry clientServer, made *registry.MCPServer) error {
 	if dir != "" && !filepath.IsAbs(dir) {
 		dir = filepath.Join(e.workspace, dir)
 	}
-	made.Dir = dir
+	made.Dir = cmp.Or(dir, e.start)
 	return nil
 }

@@ -176,3 +176,30 @@ func TestFill_expandsAsTheClientsDo(t *testing.T) {
 		}
 	}
 }
+
+func TestClientServers_readsThoseOfEachProject(t *testing.T) {
+	t.Parallel()
+	const text = `{"numStartups": 3, "mcpServers": {"a": {"command": "x"}},
+  "projects": {
+    "/srv/one": {"allowedTools": [], "mcpServers": {"a": {"command": "y", "cwd": "sub"}}},
+    "/srv/two": {"mcpServers": {"a": {"command": "${UNSET}"}, "b": {"command": "z"}}},
+    "/srv/none": {"mcpServers": {}}, "/srv/other": 3}}`
+	servers, err := clientServers("claude.json", text, expander{workspace: "/home/u", lookup: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, each := range servers {
+		line := each.Component.Name
+		if server, ok := each.Component.Spec.(*registry.MCPServer); ok && each.Problem == nil {
+			line += ": " + strings.Join(server.Command, " ") + " in " + server.Dir
+		} else {
+			line += " " + each.Problem.Message
+		}
+		got = append(got, line)
+	}
+	want := []string{"a: x in ", "a (/srv/one): y in /srv/one/sub", "a (/srv/two) command: the environment variable UNSET is not set", "b (/srv/two): z in /srv/two"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+}

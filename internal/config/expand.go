@@ -17,6 +17,7 @@ var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?:(:-)(.*)
 // expander fills placeholders.
 type expander struct {
 	workspace string // the folder of the project that the file belongs to
+	start     string // where a server starts whose entry says nothing about it; empty for anywhere
 	lookup    func(name string) (value string, ok bool)
 }
 
