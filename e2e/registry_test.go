@@ -62,7 +62,6 @@ func configure(t *testing.T, folder, content string) {
 // database: one patrols, and the other when that one is killed.
 func TestServe_anotherServerPatrolsWhenTheOneThatDidIsKilled(t *testing.T) {
 	t.Parallel()
-	const patrols = "this process patrols now"
 	for name, open := range databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
