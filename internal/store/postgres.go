@@ -256,6 +256,7 @@ const (
 	stateReadOnly       = "25006"
 	stateNoPrivilege    = "42501"
 	stateDuplicateTable = "42P07"
+	stateIdle           = "25P03" // a transaction whose client had stopped was ended
 )
 
 func postgresViolated(err error) string {
@@ -273,7 +274,7 @@ func postgresViolated(err error) string {
 // side, and connections that broke.
 func postgresTransient(err error) bool {
 	if failed, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return failed.Code == stateSerialization || failed.Code == stateDeadlock ||
+		return failed.Code == stateSerialization || failed.Code == stateDeadlock || failed.Code == stateIdle ||
 			strings.HasPrefix(failed.Code, classConnection) && failed.Code != stateProtocol || strings.HasPrefix(failed.Code, classIntervention) && failed.Code != stateCancelled
 	}
 	return broken(err)

@@ -22,6 +22,7 @@ func TestPostgresErrors_tellWhatToDo(t *testing.T) {
 	}{
 		"serialization":     {state("40001"), true, "nothing changed"},
 		"deadlock":          {state("40P01"), true, "nothing changed"},
+		"idle transaction":  {state("25P03"), true, "nothing changed"},
 		"shutdown":          {state("57P01"), true, "nothing changed"},
 		"statement timeout": {state("57014"), false, "nothing changed"},
 		"no connections":    {state("53300"), false, "nothing changed"},
