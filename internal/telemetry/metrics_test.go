@@ -69,9 +69,12 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 	before := series(scrape(t, m))
 	var names []string
 	for _, one := range before {
-		names = append(names, labelValue.ReplaceAllString(one, ""))
+		// Each kind of component has the same metrics.
+		if name := labelValue.ReplaceAllString(one, ""); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	if diff := cmp.Diff(string(want), strings.Join(slices.Compact(names), "\n")+"\n"); diff != "" {
+	if diff := cmp.Diff(string(want), strings.Join(names, "\n")+"\n"); diff != "" {
 		t.Errorf("metrics (-golden +got):\n%s", diff)
 	}
 	// Whatever happens, no label leaves its closed set, and no series appears.
