@@ -18,7 +18,7 @@ import (
 const fleet = 10_000
 
 // passOf is an unremarkable pass of a component of the fleet.
-func passOf(b *testing.B, number int, at time.Time) registry.Record {
+func passOf(b testing.TB, number int, at time.Time) registry.Record {
 	b.Helper()
 	result := registry.ProbeResult{
 		Target: fmt.Sprintf("http://10.0.0.1:%d", 10000+number), Profile: registry.ThreeGates, ProbedAt: at,
