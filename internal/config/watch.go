@@ -28,11 +28,11 @@ const offerAgain = 10
 // offered once. It is offered again when the file returns to it, for a signal when
 // it was a fault or was not taken, and ten seconds later when it was not taken,
 // since what kept it from being taken may have passed. Without a file, each signal is answered
-// with NotFound; so is, with Unavailable, each signal for a file that is not
-// regular, since a pipe cannot be read twice.
+// with NotFound; so is, with Unavailable, each signal for a file that was not
+// regular from the beginning, since a pipe cannot be read twice.
 func Watch(ctx context.Context, running *Config, signals <-chan os.Signal, offer func(next *Config, refused error) (taken bool)) {
 	w := watch{running: running, offer: offer, judged: look{digest: running.digest}, taken: true}
-	w.seen = w.judged
+	w.seen, w.special = w.judged, running.File != "" && isSpecial(running.File)
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
@@ -56,6 +56,7 @@ type look struct {
 type watch struct {
 	running *Config
 	offer   func(*Config, error) bool
+	special bool // the file was not regular from the beginning
 	seen    look // the last time
 	judged  look // when something was offered last
 	taken   bool // what was offered is what runs
@@ -79,7 +80,7 @@ func (w *watch) asked() {
 
 // passing judges the file when it has changed and come to rest.
 func (w *watch) passing() {
-	if w.running.File == "" || isSpecial(w.running.File) {
+	if w.running.File == "" || w.special {
 		return
 	}
 	now, content, err := w.look()

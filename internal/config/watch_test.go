@@ -135,6 +135,27 @@ func TestWatch_tellsAVanishedFileAndGoesOn(t *testing.T) {
 	})
 }
 
+// TestWatch_tellsAFileThatIsNoFileAnyMore puts a directory and a link to itself in
+// the place of the file.
+func TestWatch_tellsAFileThatIsNoFileAnyMore(t *testing.T) {
+	t.Parallel()
+	following(t, func(w *watched) {
+		if err := errors.Join(os.Remove(w.file), os.Mkdir(w.file, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		w.wants(3, string(fault.Unavailable))
+		if err := errors.Join(os.Remove(w.file), os.Symlink(w.file, w.file)); err != nil {
+			t.Fatal(err)
+		}
+		w.wants(3, string(fault.Unavailable))
+		if err := os.Remove(w.file); err != nil {
+			t.Fatal(err)
+		}
+		w.put(listening(2))
+		w.wants(3, "127.0.0.1:2")
+	})
+}
+
 func TestWatch_readsAtOnceForASignal(t *testing.T) {
 	t.Parallel()
 	following(t, func(w *watched) {
