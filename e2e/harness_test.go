@@ -5,8 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -24,7 +23,7 @@ import (
 // a run that depends on a container image.
 func TestPreflight_holdsARunToItsImage(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(oci.New(oci.Logger(log.New(io.Discard, "", 0))))
+	server := httptest.NewServer(oci.New(oci.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
 	t.Cleanup(server.Close)
 	repository, err := name.NewRepository(strings.TrimPrefix(server.URL, "http://") + "/tools/scanner")
 	if err != nil {

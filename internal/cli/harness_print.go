@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -14,28 +15,7 @@ const maxShownFindings = 10
 // it found. A part that failed for the reason of one before is shown as not judged.
 func harnessTable(result *registry.HarnessResult, paint painter) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "part", "lamp", "latency", "detail")))
-	told := map[string]bool{}
-	var causes []registry.Cause
-	for _, part := range registry.HarnessParts() {
-		got := result.Part(part)
-		if got == nil {
-			continue
-		}
-		words := reason(*got)
-		switch {
-		case !got.OK && told[words]:
-			words = "not judged"
-		case !got.OK:
-			told[words] = true
-			causes = append(causes, got.Cause)
-		}
-		latency := strings.Repeat(" ", len("123456.0 ms")+1)
-		if got.LatencyMs > 0 {
-			latency = fmt.Sprintf("%9.1f ms", got.LatencyMs)
-		}
-		fmt.Fprintf(&out, "  %-*s%s%s   %s\n", firstWidth, part, lamp(got.OK, paint), latency, words)
-	}
+	causes := partLines(&out, result, paint)
 	if len(causes) > 0 {
 		out.WriteString("\n")
 	}
@@ -61,6 +41,33 @@ func harnessTable(result *registry.HarnessResult, paint painter) string {
 	return out.String()
 }
 
+// partLines are a line for each part, and return the causes of those that failed.
+func partLines(out *strings.Builder, result *registry.HarnessResult, paint painter) []registry.Cause {
+	fmt.Fprintf(out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "part", "lamp", "latency", "detail")))
+	told := map[string]bool{}
+	var causes []registry.Cause
+	for _, part := range registry.HarnessParts() {
+		got := result.Part(part)
+		if got == nil {
+			continue
+		}
+		words := reason(*got)
+		switch {
+		case !got.OK && told[words]:
+			words = "not judged"
+		case !got.OK:
+			told[words] = true
+			causes = append(causes, got.Cause)
+		}
+		latency := ""
+		if got.LatencyMs > 0 {
+			latency = fmt.Sprintf("%.1f ms", got.LatencyMs)
+		}
+		fmt.Fprintf(out, "  %-*s%s%12s   %s\n", firstWidth, part, lamp(got.OK, paint), latency, words)
+	}
+	return causes
+}
+
 func reportLine(report *registry.ScanReport) string {
 	words := []string{oneLine(report.Format), "from " + oneLine(report.Source)}
 	if report.Scanner != "" {
@@ -78,10 +85,9 @@ func reportLine(report *registry.ScanReport) string {
 // severitiesLine counts the findings of a report, the worst first.
 func severitiesLine(counts map[registry.Severity]int) string {
 	var words []string
-	order := registry.Severities()
-	for i := len(order) - 1; i >= 0; i-- {
-		if n := counts[order[i]]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, order[i]))
+	for _, severity := range slices.Backward(registry.Severities()) {
+		if n := counts[severity]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, severity))
 		}
 	}
 	return strings.Join(words, ", ")

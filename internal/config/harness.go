@@ -91,8 +91,8 @@ func (c *checker) image(p path, text string) string {
 	return text
 }
 
-func (c *checker) registryCredentials(p path, written registryCredentials) registry.RegistryCredentials {
-	made := registry.RegistryCredentials{
+func (c *checker) registryCredentials(p path, written registryCredentials) registry.ImageCredentials {
+	made := registry.ImageCredentials{
 		Bearer:   c.secret(p.child("bearer"), written.Bearer),
 		Password: c.secret(p.child("password"), written.Password),
 		Keychain: written.DockerKeychain,

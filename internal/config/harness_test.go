@@ -36,7 +36,7 @@ components:
 	}
 	want := &registry.Harness{
 		Image:       pinned,
-		Credentials: registry.RegistryCredentials{Username: registry.SecretText("ci"), Password: registry.SecretAt("env:REGISTRY_PASSWORD")},
+		Credentials: registry.ImageCredentials{Username: registry.SecretText("ci"), Password: registry.SecretAt("env:REGISTRY_PASSWORD")},
 		Scan: registry.Scan{
 			MaxAge: 168 * time.Hour, DatabaseMaxAge: 72 * time.Hour, FailOn: registry.SeverityCritical,
 			Allow:                  []registry.Allowance{{ID: "CVE-2026-0001", Until: time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC)}},
@@ -87,7 +87,7 @@ components:
 func TestWarnings_tellWhatIsDoubtfulAboutAHarness(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "key.pub"), []byte("a public key"), 0o644); err != nil { //nolint:gosec // it is public
+	if err := os.WriteFile(filepath.Join(folder, "key.pub"), []byte("a public key"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	loaded, invalid := parse("file.yaml", folder, `

@@ -74,18 +74,18 @@ func lockedImage(t *testing.T, guard *guardedRegistry) *pushed {
 	return image
 }
 
-func userAndPassword(password string) registry.RegistryCredentials {
-	return registry.RegistryCredentials{Username: registry.SecretText("ci"), Password: registry.SecretText(password)}
+func userAndPassword(password string) registry.ImageCredentials {
+	return registry.ImageCredentials{Username: registry.SecretText("ci"), Password: registry.SecretText(password)}
 }
 
 func TestHarness_provesItselfInTheWayThatTheRegistryDemands(t *testing.T) {
 	t.Parallel()
-	for scheme, right := range map[string]registry.RegistryCredentials{
+	for scheme, right := range map[string]registry.ImageCredentials{
 		"basic": userAndPassword(registryPassword), "token": userAndPassword(registryPassword),
 		"static": {Bearer: registry.SecretText(staticToken)},
 	} {
 		image := lockedImage(t, &guardedRegistry{scheme: scheme})
-		for what, wrong := range map[string]registry.RegistryCredentials{
+		for what, wrong := range map[string]registry.ImageCredentials{
 			"nothing": {}, "a wrong password": userAndPassword("canary-wrong"), "a wrong token": {Bearer: registry.SecretText("canary-wrong")},
 		} {
 			image.spec.Credentials = wrong
@@ -102,7 +102,7 @@ func TestHarness_provesItselfInTheWayThatTheRegistryDemands(t *testing.T) {
 func TestHarness_needsItsSecrets(t *testing.T) {
 	t.Parallel()
 	image := lockedImage(t, &guardedRegistry{scheme: "basic"})
-	image.spec.Credentials = registry.RegistryCredentials{Username: registry.SecretText("ci"), Password: registry.SecretAt("env:NONE")}
+	image.spec.Credentials = registry.ImageCredentials{Username: registry.SecretText("ci"), Password: registry.SecretAt("env:NONE")}
 	checkHarness(t, image.probed(t), registry.NotConfigured)
 }
 
@@ -121,7 +121,7 @@ func TestHarness_usesTheDockerKeychain(t *testing.T) {
 // TestHarness_showsNoSecret has a registry give back what it was sent.
 func TestHarness_showsNoSecret(t *testing.T) {
 	t.Parallel()
-	for scheme, credentials := range map[string]registry.RegistryCredentials{
+	for scheme, credentials := range map[string]registry.ImageCredentials{
 		"basic": userAndPassword(registryPassword), "token": userAndPassword(registryPassword), "static": {Bearer: registry.SecretText(staticToken)},
 	} {
 		image := lockedImage(t, &guardedRegistry{scheme: scheme, echo: true})

@@ -35,7 +35,7 @@ func debianRegistry(t *testing.T) string {
 	folder := t.TempDir()
 	config := filepath.Join(folder, "config.yml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q}\n", folder, address), 0o600))
-	command := exec.Command(program, "serve", config) //nolint:gosec // Debian's own program
+	command := exec.Command(program, "serve", config)
 	command.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
 	said, err := command.StderrPipe()
 	must(t, err)

@@ -104,7 +104,7 @@ func (s *search) file(name string) error {
 	case !about.Mode().IsRegular():
 		return failed(errors.New("it is not a regular file"))
 	}
-	opened, err := os.Open(name) //nolint:gosec // the configuration names it
+	opened, err := os.Open(name)
 	if err != nil {
 		return failed(err)
 	}

@@ -13,8 +13,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,13 +43,12 @@ type pushed struct {
 	repository name.Repository
 	image      *v1.Descriptor
 	spec       registry.Harness
-	deny       bool
 }
 
 // ociRegistry starts the registry of go-containerregistry behind what wraps it.
 func ociRegistry(t *testing.T, wrap func(http.Handler) http.Handler, options ...oci.Option) *httptest.Server {
 	t.Helper()
-	handler := oci.New(append(options, oci.Logger(log.New(io.Discard, "", 0)))...)
+	handler := oci.New(append(options, oci.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)))...)
 	if wrap != nil {
 		handler = wrap(handler)
 	}
@@ -61,13 +59,13 @@ func ociRegistry(t *testing.T, wrap func(http.Handler) http.Handler, options ...
 
 // push puts an image of one layer into a registry, and returns it as a component
 // pins it: with what a scan must show by default.
-func push(t *testing.T, host string, options ...remote.Option) *pushed {
+func push(t *testing.T, host string) *pushed {
 	t.Helper()
 	repository, err := name.NewRepository(strings.TrimPrefix(host, "http://") + "/tools/scanner")
 	must(t, err)
 	image, err := random.Image(64, 1)
 	must(t, err)
-	must(t, remote.Write(repository.Tag("v1"), image, options...))
+	must(t, remote.Write(repository.Tag("v1"), image))
 	about, err := partial.Descriptor(image)
 	must(t, err)
 	return &pushed{repository: repository, image: about, spec: registry.Harness{
@@ -86,22 +84,17 @@ func must(t *testing.T, err error) {
 func (p *pushed) digest() string { return p.image.Digest.String() }
 
 // attach attaches a document to the image as an OCI referrer.
-func (p *pushed) attach(t *testing.T, mediaType, document string, options ...remote.Option) {
-	t.Helper()
-	p.attachTo(t, p.image, mediaType, document, options...)
-}
-
-func (p *pushed) attachTo(t *testing.T, subject *v1.Descriptor, mediaType, document string, options ...remote.Option) {
+func (p *pushed) attach(t *testing.T, mediaType, document string) {
 	t.Helper()
 	made := layered(t, mutate.Addendum{Layer: static.NewLayer([]byte(document), types.MediaType(mediaType))})
 	made = mutate.ConfigMediaType(made, types.MediaType(mediaType))
-	about, ok := mutate.Subject(made, *subject).(v1.Image)
+	about, ok := mutate.Subject(made, *p.image).(v1.Image)
 	if !ok {
 		t.Fatal("no image")
 	}
 	digest, err := about.Digest()
 	must(t, err)
-	must(t, remote.Write(p.repository.Digest(digest.String()), about, options...))
+	must(t, remote.Write(p.repository.Digest(digest.String()), about))
 }
 
 // keep puts layers under the tag that is made of the image's digest, as cosign does.

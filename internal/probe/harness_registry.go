@@ -41,7 +41,7 @@ type imageRegistry struct {
 
 // openRegistry greets the registry and proves who we are in the way that it
 // demands. An error is a *mcpwire.Failure. Close it in the end.
-func openRegistry(ctx context.Context, image registry.ImageReference, wanted registry.RegistryCredentials, settings Settings) (*imageRegistry, error) {
+func openRegistry(ctx context.Context, image registry.ImageReference, wanted registry.ImageCredentials, settings Settings) (*imageRegistry, error) {
 	host, err := name.NewRegistry(image.Registry)
 	if err != nil {
 		return nil, &mcpwire.Failure{Cause: registry.NotConfigured, Detail: "the registry of the image cannot be understood: " + err.Error()}
@@ -163,7 +163,7 @@ func digestOf(body []byte) string {
 }
 
 // authenticator has the credentials in the clear; the redactor is told them.
-func authenticator(ctx context.Context, host name.Registry, wanted registry.RegistryCredentials, settings Settings) (authn.Authenticator, error) {
+func authenticator(ctx context.Context, host name.Registry, wanted registry.ImageCredentials, settings Settings) (authn.Authenticator, error) {
 	var made authn.AuthConfig
 	for _, each := range []struct {
 		what   string

@@ -1,9 +1,12 @@
 package probe
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -145,40 +148,48 @@ type sarifResult struct {
 // what was looked at. The oldest of its runs says how old it is.
 func readSARIF(runs []sarifRun) scanReport {
 	report := scanReport{format: formatSARIF}
-	undated := len(runs) == 0
+	if len(runs) == 0 {
+		report.failed = "it holds no run of a scanner"
+		return report
+	}
+	var times []time.Time
 	for i := range runs {
 		run := &runs[i]
 		report.scanner = registry.Shorten(strings.TrimSpace(run.Tool.Driver.Name+" "+run.Tool.Driver.Version), maxReported)
 		for _, name := range append(run.Properties.RepoDigests, run.Properties.ImageName) {
 			report.digests = append(report.digests, pinnedIn(name)...)
 		}
-		undated = undated || len(run.Invocations) == 0
-		for _, invocation := range run.Invocations {
-			at := invocation.EndTime.Time
-			if at.IsZero() {
-				at = invocation.StartTime.Time
-			}
-			undated = undated || at.IsZero()
-			if report.scannedAt.IsZero() || at.Before(report.scannedAt) {
-				report.scannedAt = at
-			}
-			if invocation.Successful != nil && !*invocation.Successful {
-				report.failed = "it says that the scan did not succeed"
-			}
-		}
+		ended, failed := run.ended()
+		times = append(times, ended)
+		report.failed = cmp.Or(report.failed, failed)
 		for _, result := range run.Results {
-			if result.Kind == "" || result.Kind == "fail" || result.Kind == "open" || result.Kind == "review" {
+			if result.isFinding() {
 				report.findings = append(report.findings, run.finding(result))
 			}
 		}
 	}
-	if len(runs) == 0 {
-		report.failed = "it holds no run of a scanner"
-	}
-	if undated {
-		report.scannedAt = stamp{}.Time
-	}
+	report.scannedAt = slices.MinFunc(times, time.Time.Compare)
 	return report
+}
+
+// ended is when the earliest invocation of a run ended, zero when one does not
+// say, and why one did not succeed.
+func (run *sarifRun) ended() (at time.Time, failed string) {
+	for i, invocation := range run.Invocations {
+		end := cmp.Or(invocation.EndTime.Time, invocation.StartTime.Time)
+		if i == 0 || end.Before(at) {
+			at = end
+		}
+		if invocation.Successful != nil && !*invocation.Successful {
+			failed = "it says that the scan did not succeed"
+		}
+	}
+	return at, failed
+}
+
+// isFinding leaves aside what a scanner reports as sound (section 3.27.9).
+func (r sarifResult) isFinding() bool {
+	return slices.Contains([]string{"", "fail", "open", "review"}, r.Kind)
 }
 
 // finding has the severity of its rule, or else that of its level.

@@ -168,7 +168,7 @@ func TestHarness_failsWithTheCauseOfEachFault(t *testing.T) {
 
 func TestHarness_passesWithWhatMayPass(t *testing.T) {
 	t.Parallel()
-	for called, make := range map[string]func(*testing.T, *pushed){
+	for called, attach := range map[string]func(*testing.T, *pushed){
 		"an older bad report": func(t *testing.T, p *pushed) {
 			p.attach(t, typeTrivy, trivy{age: 2 * day, digest: p.digest(), packages: 1, found: []string{"CVE-2026-7 HIGH"}}.json())
 			p.attach(t, typeTrivy, trivy{age: day, digest: p.digest(), packages: 1}.json())
@@ -197,7 +197,7 @@ func TestHarness_passesWithWhatMayPass(t *testing.T) {
 		t.Run(called, func(t *testing.T) {
 			t.Parallel()
 			image := push(t, ociRegistry(t, nil, oci.WithReferrersSupport(true)).URL)
-			make(t, image)
+			attach(t, image)
 			checkHarness(t, image.probed(t))
 		})
 	}
@@ -205,7 +205,7 @@ func TestHarness_passesWithWhatMayPass(t *testing.T) {
 
 func TestHarness_isDegradedWithoutProofOfCoverage(t *testing.T) {
 	t.Parallel()
-	for called, make := range map[string]func(*testing.T, *pushed){
+	for called, attach := range map[string]func(*testing.T, *pushed){
 		"SARIF": func(t *testing.T, p *pushed) { p.attach(t, typeSARIF, sarif(time.Hour, "CVE-2026-2 3.1")) },
 		"in-toto": func(t *testing.T, p *pushed) {
 			p.attach(t, typeDSSE, statement(p.digest(), inTotoVuln, vulnerabilities(day, day, []any{
@@ -214,7 +214,7 @@ func TestHarness_isDegradedWithoutProofOfCoverage(t *testing.T) {
 		},
 	} {
 		image := push(t, ociRegistry(t, nil, oci.WithReferrersSupport(true)).URL)
-		make(t, image)
+		attach(t, image)
 		checkHarness(t, image.probed(t), registry.NoPackages)
 		image.spec.Scan.AcceptUnprovenCoverage = true
 		got := image.probed(t)

@@ -50,16 +50,16 @@ func ofHarnesses() kindOf {
 // Harness is a component of the kind harness.
 type Harness struct {
 	Image       string // as ParseImage reads it
-	Credentials RegistryCredentials
+	Credentials ImageCredentials
 	Scan        Scan
 	// SignatureKey is a public key in PEM: ECDSA, Ed25519 or RSA. The zero value
 	// wants no signature. It is no secret, and yet read anew for each probe.
 	SignatureKey Secret
 }
 
-// RegistryCredentials are what an image's registry demands: at most one of
+// ImageCredentials are what an image's registry demands: at most one of
 // Bearer, Username with Password, and Keychain.
-type RegistryCredentials struct {
+type ImageCredentials struct {
 	Bearer   Secret // sent to the registry as "Authorization: Bearer ..."
 	Username Secret // set if and only if Password is
 	Password Secret

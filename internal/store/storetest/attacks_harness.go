@@ -9,15 +9,27 @@ const provenHarness = `{"pinned":true,"resolved":true,"signed":null,"scanned":tr
 func onHarnesses() []attack {
 	var attacks []attack
 	changes := [][2]string{
-		{`"signed":null`, `"signed":false`}, {`"signed":null,`, ``}, {`"signed":null`, `"signed":"null"`},
-		{`"packages":12`, `"packages":0`}, {`"packages":12`, `"packages":-1`}, {`"packages":12`, `"packages":"12"`}, {`"packages":12,`, ``},
-		{`"packages":12`, `"packages":1.5`}, {`"packages":12,"unprovenAccepted":false`, `"packages":0,"unprovenAccepted":"true"`},
+		{`"signed":null`, `"signed":false`},
+		{`"signed":null,`, ``},
+		{`"signed":null`, `"signed":"null"`},
+		{`"packages":12`, `"packages":0`},
+		{`"packages":12`, `"packages":-1`},
+		{`"packages":12`, `"packages":"12"`},
+		{`"packages":12,`, ``},
+		{`"packages":12`, `"packages":1.5`},
+		{`"packages":12,"unprovenAccepted":false`, `"packages":0,"unprovenAccepted":"true"`},
 		{`"packages":12,"unprovenAccepted":false`, `"packages":-1,"unprovenAccepted":true`},
-		{`"blocking":0`, `"blocking":1`}, {`"blocking":0`, `"blocking":-1`}, {`"blocking":0`, `"blocking":null`}, {`,"blocking":0`, ``}, {`"blocking":0`, `"blocking":"0"`},
+		{`"blocking":0`, `"blocking":1`},
+		{`"blocking":0`, `"blocking":-1`},
+		{`"blocking":0`, `"blocking":null`},
+		{`,"blocking":0`, ``},
+		{`"blocking":0`, `"blocking":"0"`},
 	}
 	for _, part := range []string{"pinned", "resolved", "scanned", "subject", "recent", "covered", "clean"} {
 		changes = append(changes, [][2]string{
-			{`"` + part + `":true`, `"` + part + `":false`}, {`"` + part + `":true,`, ``}, {`"` + part + `":true`, `"` + part + `":1`},
+			{`"` + part + `":true`, `"` + part + `":false`},
+			{`"` + part + `":true,`, ``},
+			{`"` + part + `":true`, `"` + part + `":1`},
 			{`"` + part + `":true`, `"` + part + `":null`},
 		}...)
 	}
