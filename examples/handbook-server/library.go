@@ -95,7 +95,7 @@ func split(page, text string) []chunk {
 }
 
 // search returns the chunks that match best, and how many match in all.
-func (c *collection) search(ctx context.Context, query string, most int) ([]chunk, int, error) {
+func (c *collection) search(ctx context.Context, query string, most int) ([]chunk, uint64, error) {
 	request := bleve.NewSearchRequestOptions(bleve.NewMatchQuery(query), most, 0, false)
 	found, err := c.index.SearchInContext(ctx, request)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *collection) search(ctx context.Context, query string, most int) ([]chun
 		one.Score = hit.Score
 		chunks = append(chunks, one)
 	}
-	return chunks, int(min(found.Total, uint64(len(c.chunks)))), nil
+	return chunks, found.Total, nil
 }
 
 // beginning is the first chunks by their ids.

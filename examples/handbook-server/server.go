@@ -49,7 +49,7 @@ type question struct {
 // the collection, and says that it is a fallback.
 type answer struct {
 	ContentVersion string  `json:"content_version"`
-	Count          int     `json:"count"`
+	Count          uint64  `json:"count"`
 	Fallback       bool    `json:"fallback"`
 	Results        []chunk `json:"results"`
 }
