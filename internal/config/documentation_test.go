@@ -29,6 +29,7 @@ func TestDocumentation_hasEveryKey(t *testing.T) {
 	for heading, section := range map[string]reflect.Type{
 		"Top level": reflect.TypeFor[document](), "network": reflect.TypeFor[network](),
 		"components.NAME": reflect.TypeFor[sharedKeys](), "mcp_server": reflect.TypeFor[mcpServer](), "credentials": reflect.TypeFor[credentials](),
+		"model": reflect.TypeFor[model](), "model credentials": reflect.TypeFor[modelCredentials](),
 		"harness": reflect.TypeFor[harness](), "registry credentials": reflect.TypeFor[registryCredentials](), "scan": reflect.TypeFor[scan](),
 		"allow": reflect.TypeFor[allowance](), "signature": reflect.TypeFor[signature](),
 		"knowledge_base": reflect.TypeFor[knowledgeBase](), "retrieve": reflect.TypeFor[retrieve](),
