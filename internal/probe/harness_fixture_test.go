@@ -243,6 +243,26 @@ func signature(t *testing.T, key crypto.Signer, digest string) mutate.Addendum {
 	}
 }
 
+// bundle is a signature over a digest as cosign has it from version 3.
+func bundle(t *testing.T, key crypto.Signer, digest, predicateType string) string {
+	t.Helper()
+	const payloadType = "application/vnd.in-toto+json"
+	payload := asJSON(map[string]any{
+		"_type": "https://in-toto.io/Statement/v1", "predicateType": predicateType, "predicate": struct{}{},
+		"subject": []any{map[string]any{"digest": map[string]string{"sha256": strings.TrimPrefix(digest, "sha256:")}}},
+	})
+	sum := sha256.Sum256(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload))
+	raw, err := key.Sign(rand.Reader, sum[:], crypto.SHA256)
+	must(t, err)
+	return asJSON(map[string]any{
+		"mediaType":            "application/vnd.dev.sigstore.bundle.v0.3+json",
+		"verificationMaterial": map[string]any{"publicKey": map[string]string{"hint": "x"}},
+		"dsseEnvelope": map[string]any{
+			"payloadType": payloadType, "payload": []byte(payload), "signatures": []any{map[string]any{"sig": raw}},
+		},
+	})
+}
+
 func ecdsaKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

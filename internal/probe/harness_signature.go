@@ -14,8 +14,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
 
-	"github.com/countersign-dev/countersign/internal/mcpwire"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -25,52 +25,121 @@ const (
 	MaxPayload    = 64 << 10 // bytes of what one signs
 )
 
-// Where cosign keeps a signature, by its specification of signatures.
+// How cosign lays out a signature: up to version 2 in layers at a tag, by its
+// specification of signatures, and from version 3 in a Sigstore bundle that refers
+// to the image.
 const (
 	simpleSigning       = "application/vnd.dev.cosign.simplesigning.v1+json"
 	signatureAnnotation = "dev.cosignproject.cosign/signature"
 	signatureTag        = ".sig"
+	signedClaim         = "cosign container image signature"
+
+	bundleType      = "application/vnd.dev.sigstore.bundle"
+	signedPredicate = "https://sigstore.dev/cosign/sign/v1"
+	inTotoPayload   = "application/vnd.in-toto+json"
 )
 
-// signed looks for a signature over the digest of the image that is that of a
-// public key in PEM. One is enough. What is not finds nothing.
+// signatures looks for a signature over the digest of an image that is that of a
+// public key. One is enough.
+type signatures struct {
+	registry *imageRegistry
+	public   crypto.PublicKey
+	looked   int
+	last     error // why the last one does not hold
+}
+
+// errSigned ends the search: one holds.
+var errSigned = errors.New("signed by the configured key")
+
+// signed says whether the image is signed by a key in PEM.
 func (r *imageRegistry) signed(ctx context.Context, key registry.Secret, settings Settings) finding {
 	public, err := publicKey(key, settings)
 	if err != nil {
 		return finding{registry.NotConfigured, registry.Shorten(err.Error(), registry.MaxDetail)}
 	}
-	list, err := r.manifest(ctx, attachedTag(r.image, signatureTag))
-	switch {
-	case errors.Is(err, errAbsent):
-		return finding{registry.BadSignature, "the registry has no signature of the image"}
-	case err != nil:
-		return found(err)
+	s := signatures{registry: r, public: public, last: errors.New("the registry has no signature of the image")}
+	for _, look := range []func(context.Context) error{s.atTag, s.amongReferrers} {
+		if err := look(ctx); errors.Is(err, errSigned) {
+			return finding{detail: err.Error()}
+		} else if err != nil {
+			return found(err)
+		}
 	}
-	looked, last := 0, errors.New("the manifest of its signatures has none")
-	for _, layer := range list.Layers {
-		if layer.MediaType != simpleSigning || layer.Annotations[signatureAnnotation] == "" {
-			continue
-		}
-		if looked++; looked > MaxSignatures {
-			break
-		}
-		payload, err := r.blob(ctx, layer.Digest, MaxPayload)
-		if failure, ok := errors.AsType[*mcpwire.Failure](err); ok {
-			return finding{failure.Cause, failure.Detail}
-		}
-		if err == nil {
-			err = verify(public, payload, layer.Annotations[signatureAnnotation], r.image.Digest)
-		}
-		if err == nil {
-			return finding{detail: "signed by the configured key"}
-		}
-		last = err
-	}
-	detail := last.Error()
-	if looked > 1 {
-		detail = fmt.Sprintf("none of %d signatures holds; the last: %s", looked, detail)
+	detail := s.last.Error()
+	if s.looked > 1 {
+		detail = fmt.Sprintf("none of %d signatures holds; the last: %s", s.looked, detail)
 	}
 	return finding{registry.BadSignature, registry.Shorten(detail, registry.MaxDetail)}
+}
+
+// atTag looks at the layers of the tag of signatures. Errors: errSigned, *mcpwire.Failure.
+func (s *signatures) atTag(ctx context.Context) error {
+	list, err := s.registry.manifest(ctx, attachedTag(s.registry.image, signatureTag))
+	if errors.Is(err, errAbsent) {
+		return nil
+	}
+	for _, layer := range list.Layers {
+		signature := layer.Annotations[signatureAnnotation]
+		if layer.MediaType != simpleSigning || signature == "" {
+			continue
+		}
+		if err := s.look(ctx, layer, func(payload []byte) error {
+			return verifyClaim(s.public, payload, signature, s.registry.image.Digest)
+		}); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// amongReferrers looks at bundles that refer to the image. Errors: errSigned,
+// *mcpwire.Failure.
+func (s *signatures) amongReferrers(ctx context.Context) error {
+	referrers, err := s.registry.referrers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, referrer := range referrers {
+		if !strings.Contains(referrer.what(), bundleType) || !referrer.mayBe(signedPredicate) {
+			continue
+		}
+		read, err := s.registry.manifest(ctx, referrer.Digest)
+		if err != nil && !errors.Is(err, errAbsent) {
+			return err
+		}
+		for _, layer := range read.Layers {
+			if err := s.look(ctx, layer, func(bundle []byte) error {
+				return verifyBundle(s.public, bundle, s.registry.image.Digest)
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mayBe reports whether something has a predicate, or does not say which.
+func (d descriptor) mayBe(predicate string) bool {
+	stated := d.Annotations["dev.sigstore.bundle.predicateType"]
+	return stated == "" || stated == predicate
+}
+
+// look verifies one. What is missing or does not hold is remembered.
+func (s *signatures) look(ctx context.Context, layer descriptor, verifies func([]byte) error) error {
+	if s.looked++; s.looked > MaxSignatures {
+		return nil
+	}
+	body, err := s.registry.blob(ctx, layer.Digest, MaxPayload)
+	if err == nil {
+		err = verifies(body)
+	} else if !errors.Is(err, errAbsent) {
+		return err
+	}
+	if err == nil {
+		return errSigned
+	}
+	s.last = err
+	return nil
 }
 
 // publicKey reads the key anew for each probe.
@@ -90,15 +159,15 @@ func publicKey(key registry.Secret, settings Settings) (crypto.PublicKey, error)
 	return public, nil
 }
 
-// verify holds a signature against the payload, and the payload against the
-// digest of the image.
-func verify(public crypto.PublicKey, payload []byte, signature, digest string) error {
+// verifyClaim holds a signature against the claim that it is over, and the claim
+// against the digest of the image.
+func verifyClaim(public crypto.PublicKey, payload []byte, signature, digest string) error {
 	raw, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil {
 		return errors.New("the signature is not base64")
 	}
 	if !verifies(public, payload, raw) {
-		return errors.New("the signature is not that of the configured key")
+		return errNotOurs
 	}
 	var signed struct {
 		Critical struct {
@@ -108,14 +177,51 @@ func verify(public crypto.PublicKey, payload []byte, signature, digest string) e
 			Type string `json:"type"`
 		} `json:"critical"`
 	}
-	if err := json.Unmarshal(payload, &signed); err != nil || signed.Critical.Type != "cosign container image signature" {
-		return errors.New("what the key has signed is no signature of an image")
+	if err := json.Unmarshal(payload, &signed); err != nil || signed.Critical.Type != signedClaim {
+		return errNoImage
 	}
 	if signed.Critical.Image.Digest != digest {
 		return errors.New("the configured key has signed another image: " + registry.Shorten(signed.Critical.Image.Digest, maxReported))
 	}
 	return nil
 }
+
+// verifyBundle holds the envelope of a bundle against the key (DSSE, protocol.md:
+// what is signed is its type and payload), and its statement against the digest.
+func verifyBundle(public crypto.PublicKey, bundle []byte, digest string) error {
+	var read struct {
+		Envelope struct {
+			PayloadType string `json:"payloadType"`
+			Payload     []byte `json:"payload"`
+			Signatures  []struct {
+				Signature []byte `json:"sig"`
+			} `json:"signatures"`
+		} `json:"dsseEnvelope"`
+	}
+	if err := json.Unmarshal(bundle, &read); err != nil || read.Envelope.PayloadType != inTotoPayload {
+		return errors.New("the bundle holds no envelope with a statement")
+	}
+	envelope := read.Envelope
+	signed := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(envelope.PayloadType), envelope.PayloadType, len(envelope.Payload), envelope.Payload)
+	if len(envelope.Signatures) != 1 || !verifies(public, signed, envelope.Signatures[0].Signature) {
+		return errNotOurs
+	}
+	var statement document
+	if err := json.Unmarshal(envelope.Payload, &statement); err != nil || statement.PredicateType != signedPredicate {
+		return errNoImage
+	}
+	for _, subject := range statement.Subject {
+		if "sha256:"+subject.Digest["sha256"] == digest {
+			return nil
+		}
+	}
+	return errors.New("the configured key has signed another image")
+}
+
+var (
+	errNotOurs = errors.New("the signature is not that of the configured key")
+	errNoImage = errors.New("what the key has signed is no signature of an image")
+)
 
 // verifies tries the scheme that the key is for: ECDSA over the digest that fits
 // its curve or SHA-256, Ed25519, or RSA over SHA-256 with either padding.

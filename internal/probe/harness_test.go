@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -264,6 +265,36 @@ func TestHarness_verifiesTheSignatureOverTheDigest(t *testing.T) {
 		}
 		image.keep(t, ".sig", signature(t, ecdsaKey(t), image.digest()), signature(t, key, image.digest()))
 		checkHarness(t, image.probed(t))
+	}
+}
+
+func TestHarness_verifiesTheBundleOfASignature(t *testing.T) {
+	t.Parallel()
+	key := ecdsaKey(t)
+	for called, row := range map[string]struct {
+		signer    crypto.Signer
+		predicate string
+		digest    string // empty for that of the image
+		holds     bool
+	}{
+		"right":                {key, "https://sigstore.dev/cosign/sign/v1", "", true},
+		"of another key":       {ecdsaKey(t), "https://sigstore.dev/cosign/sign/v1", "", false},
+		"over another image":   {key, "https://sigstore.dev/cosign/sign/v1", "sha256:" + strings.Repeat("0", 64), false},
+		"of another statement": {key, "https://slsa.dev/provenance/v1", "", false},
+	} {
+		image := push(t, ociRegistry(t, nil, oci.WithReferrersSupport(true)).URL)
+		image.attach(t, typeTrivy, trivy{digest: image.digest(), packages: 1}.json())
+		image.spec.SignatureKey = publicPEM(t, key)
+		about := cmp.Or(row.digest, image.digest())
+		image.attach(t, "application/vnd.dev.sigstore.bundle.v0.3+json", bundle(t, row.signer, about, row.predicate))
+		if row.holds {
+			checkHarness(t, image.probed(t))
+		} else {
+			checkHarness(t, image.probed(t), registry.BadSignature)
+		}
+		if t.Failed() {
+			t.Fatal(called)
+		}
 	}
 }
 
