@@ -15,11 +15,7 @@ func (c *checker) component(name string, written component) registry.Component {
 	p := path("components").child(name)
 	unread := c.broken[p]
 	c.named(p, name)
-	switch {
-	case unread:
-		return registry.Component{}
-	case written.own == nil:
-		c.openSecrets(p.child("credentials"), written.planned)
+	if unread || written.own == nil {
 		return registry.Component{}
 	}
 	shared := written.shared

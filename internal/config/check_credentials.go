@@ -75,27 +75,6 @@ func (c *checker) oauth(p path, written *oauth) *registry.OAuth {
 	}
 }
 
-// openSecrets reports the secrets of a component that stand in the open, and
-// judges nothing else of its credentials.
-func (c *checker) openSecrets(p path, written credentials) {
-	texts := map[path]secretText{
-		p.child("bearer"):      written.Bearer,
-		p.child("client_cert"): written.ClientCert,
-		p.child("client_key"):  written.ClientKey,
-	}
-	if written.OAuth != nil {
-		texts[p.child("oauth").child("client_secret")] = written.OAuth.ClientSecret
-	}
-	for name, text := range written.Headers {
-		texts[p.child("headers").child(name)] = text
-	}
-	for at, text := range texts {
-		if !isReference(string(text)) {
-			c.secret(at, text)
-		}
-	}
-}
-
 // secret wants a reference, and never repeats what is none.
 func (c *checker) secret(p path, text secretText) registry.Secret {
 	if !c.has(p) || c.broken[p] {

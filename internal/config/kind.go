@@ -103,13 +103,6 @@ func (k kinds) likeliest(pairs []pair) kind {
 	return slices.MaxFunc(k, func(a, b kind) int { return count(a) - count(b) })
 }
 
-// isPlanned reports whether a later version will know a kind, whose keys this
-// one cannot judge.
-func (k kinds) isPlanned(name string) bool {
-	_, known := k.of(name)
-	return !known && slices.Contains([]string{"model", "harness", "knowledge_base"}, name)
-}
-
 // hintOfUnknown says what to do about a key that a component does not have; empty
 // when nothing is known about it. The section is the kind's own.
 func (k kinds) hintOfUnknown(key string, section reflect.Type) string {
@@ -133,11 +126,7 @@ func (d *decoder) component(node ast.Node, p path, made *component) {
 	if !ok {
 		return
 	}
-	chosen, ok := d.chosen(pairs, p)
-	if !ok {
-		d.planned(pairs, p, made)
-		return
-	}
+	chosen := d.chosen(pairs, p)
 	made.own = chosen.keys()
 	named := ""
 	if !d.broken[p.child("kind")] {
@@ -147,45 +136,23 @@ func (d *decoder) component(node ast.Node, p path, made *component) {
 	d.keys(pairs, p, named, reflect.ValueOf(&made.shared).Elem(), reflect.ValueOf(made.own).Elem())
 }
 
-// chosen is the kind that a component says it is, and whether this version can
-// judge its keys. A component that says none, or one that nobody knows, is taken
-// for the kind that has most of its keys.
-func (d *decoder) chosen(pairs []pair, p path) (kind, bool) {
+// chosen is the kind that a component says it is. A component that says none, or
+// one that nobody knows, is taken for the kind that has most of its keys.
+func (d *decoder) chosen(pairs []pair, p path) kind {
 	i := slices.IndexFunc(pairs, func(each pair) bool { return each.name == "kind" })
 	if i < 0 {
 		likely := d.kinds.likeliest(pairs)
 		d.add(d.places[p].key, p.child("kind"), "kind is missing", "Add the line kind: "+string(likely.name)+".")
-		return likely, true
+		return likely
 	}
 	where, at, name := startOf(pairs[i].node), p.child("kind"), pairs[i].node.GetToken().Value
 	if of, ok := d.kinds.of(name); ok {
-		return of, true
-	}
-	if d.kinds.isPlanned(name) {
-		d.add(where, at, "this version does not know components of the kind "+name,
-			"It knows "+d.kinds.String()+". Leave out this component, or use a version that knows its kind.")
-		return kind{}, false
+		return of
 	}
 	hint := "This version knows " + d.kinds.String() + "."
 	if near := registry.Nearest(name, d.kinds.names()); near != "" {
 		hint = "Did you mean " + near + "?"
 	}
 	d.add(where, at, "there is no kind "+quotedKey(name), hint)
-	return d.kinds.likeliest(pairs), true
-}
-
-// planned reads of a component of a planned kind what secrets may stand in it,
-// and judges nothing.
-func (d *decoder) planned(pairs []pair, p path, made *component) {
-	told := len(d.problems)
-	for _, each := range pairs {
-		if each.name == "kind" {
-			continue
-		}
-		if each.name == "credentials" {
-			d.into(each.node, p.child(each.name), reflect.ValueOf(&made.planned).Elem())
-		}
-		d.hide(each.node)
-	}
-	d.problems = d.problems[:told]
+	return d.kinds.likeliest(pairs)
 }

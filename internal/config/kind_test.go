@@ -89,7 +89,7 @@ components:
   c: {wheels: 9, timetable: x, oddity: y}
   d: {kind: gadgets, wheels: 0, oddity: y}
   e: {kind: lorry, url: http://127.0.0.1:8080, wheels: 2}
-  f: {kind: model, wheels: 2}
+  f: {kind: knowledge_base, wheels: 2, url: http://127.0.0.1:8080, retrieve: {tool: s, chunks: $.r}}
   g: {kind: gadget, wheels: 2, nothing: x}
 slots:
   mixed: {primary: g, fallbacks: [b, f, a]}
@@ -112,9 +112,10 @@ slots:
 		`6:33: unknown key "oddity" / The keys here are kind, timeout, interval, ttl, probing_deadline, rise, fall, wheels, timetable, credentials.`,
 		`7:13: there is no kind "lorry" / This version knows ` + withGadget().String() + `.`,
 		`7:48: unknown key "wheels" / It is a key of the kind gadget.`,
-		`8:13: this version does not know components of the kind model / It knows ` + withGadget().String() + `. Leave out this component, or use a version that knows its kind.`,
+		`8:29: the kind knowledge_base has no key "wheels" / It is a key of the kind gadget.`,
 		`9:32: the kind gadget has no key "nothing" / The keys here are kind, timeout, interval, ttl, probing_deadline, rise, fall, wheels, timetable, credentials.`,
 		`11:35: b is of the kind mcp_server, and what stands before it is of the kind gadget / Name components of one kind.`,
+		`11:38: f is of the kind knowledge_base, and what stands before it is of the kind gadget / Name components of one kind.`,
 	}
 	if diff := cmp.Diff(want, briefly(invalid.Problems)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

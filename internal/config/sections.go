@@ -39,9 +39,8 @@ type network struct {
 
 // component is not a section itself: it has the keys of two.
 type component struct {
-	shared  sharedKeys
-	own     ownKeys     // nil when this version does not know the kind
-	planned credentials // what is read of a kind that is not known
+	shared sharedKeys
+	own    ownKeys // nil for what is no set of keys
 }
 
 type sharedKeys struct {
