@@ -133,27 +133,31 @@ func TestKnowledgeBase_isProvenByARealIndex(t *testing.T) {
 // after the corpus changes during the run.
 func TestPreflight_holdsTheContentVersionOfAKnowledgeBase(t *testing.T) {
 	t.Parallel()
-	book, folder, env := startHandbook(t), t.TempDir(), environment(t)
-	configure(t, folder, book.knows("password policy", ""))
-	allowed := run(t, folder, env, binary(), "preflight", "nightly", "--ticket", "nightly.ticket")
-	ticket, err := os.ReadFile(filepath.Join(folder, "nightly.ticket"))
-	if allowed.code != 0 || err != nil || !strings.Contains(string(ticket), `"content_version":"sha256:`) {
-		t.Fatalf("exit code %d, %v\n%s%s\n%s", allowed.code, err, allowed.stdout, allowed.stderr, ticket)
-	}
-	if held := run(t, folder, env, binary(), "preflight", "--check", "nightly.ticket"); held.code != 0 {
-		t.Errorf("exit code %d\n%s%s", held.code, held.stdout, held.stderr)
-	}
-	book.write(t, "laptops", "# Laptops\n\n## Lost\n\nIt is reported.\n")
-	book.restart(t)
-	changed := run(t, folder, env, binary(), "preflight", "--check", "nightly.ticket")
-	if changed.code != 1 || !strings.Contains(changed.stdout, "content_version changed") {
-		t.Errorf("exit code %d\n%s%s", changed.code, changed.stdout, changed.stderr)
-	}
-	book.write(t, "passwords", "")
-	book.restart(t)
-	refused := run(t, folder, env, binary(), "preflight", "nightly")
-	if refused.code != 1 || !strings.Contains(refused.stdout, "nothing healthy behind lookup") {
-		t.Errorf("exit code %d\n%s%s", refused.code, refused.stdout, refused.stderr)
+	for name, open := range databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			book, folder, env, database := startHandbook(t), t.TempDir(), environment(t), open(t)
+			configure(t, folder, book.knows("password policy", ""))
+			says := func(code int, want string, arguments ...string) {
+				t.Helper()
+				got := run(t, folder, env, append([]string{binary(), "preflight", "--db", database}, arguments...)...)
+				if got.code != code || !strings.Contains(got.stdout, want) {
+					t.Errorf("%v: exit code %d, want %d with %q\n%s%s", arguments, got.code, code, want, got.stdout, got.stderr)
+				}
+			}
+			says(0, "may start", "nightly", "--ticket", "nightly.ticket")
+			ticket, err := os.ReadFile(filepath.Join(folder, "nightly.ticket"))
+			if err != nil || !strings.Contains(string(ticket), `"content_version":"sha256:`) {
+				t.Errorf("%v: %s", err, ticket)
+			}
+			says(0, "the ticket holds", "--check", "nightly.ticket")
+			book.write(t, "laptops", "# Laptops\n\n## Lost\n\nIt is reported.\n")
+			book.restart(t)
+			says(1, "content_version changed", "--check", "nightly.ticket")
+			book.write(t, "passwords", "")
+			book.restart(t)
+			says(1, "nothing healthy behind lookup", "nightly")
+		})
 	}
 }
 
