@@ -112,26 +112,21 @@ func (r *HarnessResult) Part(part Gate) *GateResult {
 	return nil
 }
 
-// Error joins the failures of the parts, those that failed in the same words
-// together; empty when all of them held.
+// Error joins the failures of the parts; empty when all of them held. One that
+// failed in the words of another before it was not judged because of that, and is
+// left out.
 func (r *HarnessResult) Error() string {
-	var said []string
-	parts := map[string][]string{}
+	var failures []string
+	told := map[string]bool{}
 	for _, part := range HarnessParts() {
 		got := r.Part(part)
-		if got == nil || got.OK {
+		if got == nil || got.OK || told[got.failure()] {
 			continue
 		}
-		words := got.failure()
-		if parts[words] == nil {
-			said = append(said, words)
-		}
-		parts[words] = append(parts[words], string(part))
+		told[got.failure()] = true
+		failures = append(failures, string(part)+got.failure())
 	}
-	for i, words := range said {
-		said[i] = strings.Join(parts[words], ", ") + words
-	}
-	return strings.Join(said, "; ")
+	return strings.Join(failures, "; ")
 }
 
 // Summary implements Result.
