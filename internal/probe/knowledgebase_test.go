@@ -326,3 +326,21 @@ func TestKnowledgeBase_searchesInTheConversationOfTheGates(t *testing.T) {
 		t.Errorf("opened %d, searched %d, ended %d: %s", opened.Load(), searched.Load(), ended.Load(), got.Error())
 	}
 }
+
+// TestKnowledgeBase_isUndecidedWhereItWasNotAsked has an address of the guarded
+// ranges, and a probe that ends in a panic.
+func TestKnowledgeBase_isUndecidedWhereItWasNotAsked(t *testing.T) {
+	t.Parallel()
+	guarded := retrieved(t, spec("http://169.254.0.1"), generous)
+	if summary := guarded.Summary(); summary.Outcome != registry.OutcomeUndecided || guarded.Retrieve.Cause != registry.Denied {
+		t.Errorf("got %+v", summary)
+	}
+	panics := settings(generous)
+	panics.Resolve = func(string) (string, error) { panic("no such drawer") }
+	of := spec("http://127.0.0.1:9")
+	of.Credentials.Bearer = registry.SecretAt("env:A")
+	got := probe.Examine(t.Context(), &registry.Component{Name: "handbook", Spec: of}, panics)
+	if summary := got.Summary(); summary.Outcome != registry.OutcomeUndecided || !strings.Contains(summary.Reason, "panic: no such drawer") {
+		t.Errorf("got %+v", summary)
+	}
+}

@@ -19,7 +19,7 @@ func elsewhere() []registry.Cause {
 }
 
 // TestMatrix_hasARowForEachCauseAndManyForNone holds the tables of misbehaving
-// servers against the closed list. That what is found is what is expected, cell
+// servers against the closed list of the gates. That what is found is what is expected, cell
 // by cell, is what the tests of each table show.
 func TestMatrix_hasARowForEachCauseAndManyForNone(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestMatrix_hasARowForEachCauseAndManyForNone(t *testing.T) {
 	count(registry.Identity)     // TestIdentity_isThatOfTheServerItself
 	count(registry.MissingTool)  // TestProbe_asksForRequiredTools
 	count(registry.ProcessStart) // TestProcesses_thatCannotBeStartedFailAllGates
-	for _, entry := range registry.Causes() {
+	for _, entry := range registry.GateCauses() {
 		if has := rows[entry.Cause] > 0; has == slices.Contains(elsewhere(), entry.Cause) {
 			t.Errorf("the cause %s has %d rows", entry.Cause, rows[entry.Cause])
 		}

@@ -48,15 +48,15 @@ type CauseEntry struct {
 // Causes returns the table of causes in the order of the contract: those of the
 // gates, that of slots, and then those that only one kind has.
 func Causes() []CauseEntry {
-	entries := gateCauses()
+	entries := GateCauses()
 	for _, row := range kinds() {
 		entries = append(entries, row.causes...)
 	}
 	return entries
 }
 
-// gateCauses are common to all kinds.
-func gateCauses() []CauseEntry {
+// GateCauses returns the rows of the table that are common to all kinds.
+func GateCauses() []CauseEntry {
 	return []CauseEntry{
 		{NotConfigured, "What the gate needs is not configured.", "Provide what the detail says is missing: a secret of the credentials, or a canary."},
 		{DNS, "The host name could not be resolved.", "Check the spelling of the host and the resolver of this machine."},

@@ -24,7 +24,7 @@ func TestOutcomeOf_isUndecidedOnlyForCausesThatAreOurs(t *testing.T) {
 			t.Errorf("passed %v, causes %v: %s, want %s", row.passed, row.causes, got, row.want)
 		}
 	}
-	for _, entry := range gateCauses() {
+	for _, entry := range GateCauses() {
 		if want := entry.Cause == Denied || entry.Cause == Overloaded; entry.Cause.IsOurs() != want {
 			t.Errorf("%s is ours: %v, want %v", entry.Cause, !want, want)
 		}
