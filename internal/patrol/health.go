@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 const (
@@ -72,13 +73,21 @@ func (s *shift) overdue(now time.Time) (name string, by time.Duration) {
 			if timeout <= 0 {
 				timeout = defaultTimeout
 			}
-			since, borne = e.began, max(borne, timeoutsInARow*timeout)
+			since, borne = e.began, max(borne, inARow(e.component.Spec)*timeout)
 		}
 		if late := now.Sub(since); late > borne && late > by {
 			name, by = e.name, late
 		}
 	}
 	return name, by
+}
+
+// inARow is how many time-outs follow each other in a probe.
+func inARow(spec registry.Spec) time.Duration {
+	if longer, ok := spec.(interface{ TimeoutsInARow() int }); ok {
+		return time.Duration(longer.TimeoutsInARow())
+	}
+	return timeoutsInARow
 }
 
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

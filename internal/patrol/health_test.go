@@ -162,3 +162,29 @@ func TestHealth_toleratesASlowServer(t *testing.T) {
 		}
 	})
 }
+
+// TestHealth_bearsAProbeForAsLongAsItsKindMayTake has probes that do not end: of a
+// server, and of a knowledge base, whose retrieval follows its canary.
+func TestHealth_bearsAProbeForAsLongAsItsKindMayTake(t *testing.T) {
+	t.Parallel()
+	for timeouts, spec := range map[time.Duration]registry.Spec{2: &registry.MCPServer{URL: "http://a"}, 3: &registry.KnowledgeBase{MCPServer: registry.MCPServer{URL: "http://a"}}} {
+		synctest.Test(t, func(t *testing.T) {
+			one := server("one", time.Second)
+			one.Spec, one.Timeout = spec, 10*time.Second
+			x := newExaminer(t, one)
+			x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+				<-ctx.Done()
+				return failed(), ctx.Err()
+			})
+			s := patrols(t, newDatabase(), x, plenty())
+			pass(timeouts*one.Timeout - 5*time.Second)
+			if err := s.Health(t.Context()); err != nil {
+				t.Errorf("%T: red before %d time-outs: %v", spec, timeouts, err)
+			}
+			pass(10 * time.Second)
+			if err := s.Health(t.Context()); !errors.Is(err, fault.Unavailable) {
+				t.Errorf("%T: Health = %v after %d time-outs", spec, err, timeouts)
+			}
+		})
+	}
+}

@@ -46,6 +46,10 @@ type KnowledgeBase struct {
 // Kind implements Spec.
 func (k *KnowledgeBase) Kind() Kind { return KindKnowledgeBase }
 
+// TimeoutsInARow is how many time-outs may follow each other in a probe: those of
+// the list of tools, of the canary and of the retrieval.
+func (k *KnowledgeBase) TimeoutsInARow() int { return 3 }
+
 // RetrievalIsCanary reports whether the retrieval is what g2 asks: in the profile
 // protocol, where no canary is declared.
 func (k *KnowledgeBase) RetrievalIsCanary() bool { return k.Profile == Protocol && k.Canary == nil }
