@@ -13,7 +13,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/countersign-dev/countersign/internal/mcpwire"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -78,9 +77,8 @@ func holds(member json.RawMessage) bool { return len(member) > 0 && string(membe
 const awsService = "bedrock"
 
 // awsSigner signs requests with the keys of the component, else with what the
-// default chain of AWS finds: environment, shared files, a process, the metadata
-// services. What the chain fetches over HTTP goes through the outlet as well, by
-// its rules, but into no transcript. Keys are read anew for every probe.
+// default chain finds. What that fetches goes into no transcript. Keys are read
+// anew for every probe.
 func (i *invocation) awsSigner(settings Settings) signer {
 	unrecorded := settings.outlet.With(nil)
 	hide := settings.outlet.Redactor
@@ -127,10 +125,7 @@ func (i *invocation) awsKeys(ctx context.Context, settings Settings, outlet mcpw
 	}
 	client := outlet.Client()
 	defer client.CloseIdleConnections()
-	chain, err := config.LoadDefaultConfig(ctx, config.WithRegion(i.spec.Region), config.WithHTTPClient(client))
-	if err == nil {
-		keys, err = chain.Credentials.Retrieve(ctx)
-	}
+	keys, err := awsChain{region: i.spec.Region, client: client, resolve: settings.Resolve}.find(ctx)
 	if err != nil {
 		return keys, fmt.Errorf("the default chain of AWS finds no credentials: %w", err)
 	}

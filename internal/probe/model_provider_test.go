@@ -7,12 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -171,59 +167,4 @@ func TestModel_signsWithTheKeysOfTheComponent(t *testing.T) {
 	}
 	with.Resolve = nil
 	wantCause(t, invoked(t, withKeys(bedrockSpec("http://127.0.0.1:1")), with), registry.NotConfigured, "env:ID")
-}
-
-// withoutAWS leaves nothing of this machine for the default chain to find. Tests
-// that call it are not parallel, because the environment is everybody's.
-func withoutAWS(t *testing.T) {
-	t.Helper()
-	for _, each := range os.Environ() {
-		if name, _, _ := strings.Cut(each, "="); strings.HasPrefix(name, "AWS_") {
-			t.Setenv(name, "")
-		}
-	}
-	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "config"))
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "credentials"))
-}
-
-func TestModel_findsKeysAsAWSDoes(t *testing.T) {
-	url := bedrock(t, "secret-of-the-chain", bedrockAnswer)
-	for name, set := range map[string]func(*testing.T){
-		"in the environment": func(t *testing.T) {
-			t.Setenv("AWS_ACCESS_KEY_ID", "secret-of-ID")
-			t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-chain")
-		},
-		"in a profile": func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "shared")
-			text := "[work]\naws_access_key_id = secret-of-ID\naws_secret_access_key = secret-of-the-chain\n"
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
-			t.Setenv("AWS_PROFILE", "work")
-		},
-		"from the service of a container": func(t *testing.T) {
-			expires := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-			t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", serverOf(t, says(200, fmt.Sprintf(
-				`{"AccessKeyId":"secret-of-ID","SecretAccessKey":"secret-of-the-chain","Token":"secret-of-a-session","Expiration":%q}`, expires))))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withoutAWS(t)
-			set(t)
-			wantCause(t, invoked(t, bedrockSpec(url), settings(generous)), "", "")
-		})
-	}
-}
-
-func TestModel_fetchesKeysByTheRulesOfTheNetwork(t *testing.T) {
-	withoutAWS(t)
-	var asked atomic.Int64
-	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", serverOf(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
-	denied := settings(generous)
-	denied.Network = registry.Network{Allow: []registry.NetworkRule{{Host: "bedrock.example.org"}}}
-	wantCause(t, invoked(t, bedrockSpec("http://127.0.0.1:1"), denied), registry.NotConfigured, "the default chain of AWS finds no credentials")
-	if asked.Load() != 0 {
-		t.Errorf("the metadata service was asked %d times", asked.Load())
-	}
 }

@@ -1,0 +1,166 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+)
+
+// awsChain looks for credentials where the default chain of AWS does, and in its
+// order: keys in the environment, the token of a web identity, the profile of the
+// shared files, the service of a container, that of the machine. Two of its places
+// are left out, since their clients would make the program larger by a twentieth:
+// a profile that signs in by SSO or in a browser. Its parts are put together here
+// and not by the library's LoadDefaultConfig, which fetches some of them by a
+// client of its own, past the rules of the network.
+type awsChain struct {
+	region  string
+	client  *http.Client
+	resolve func(reference string) (string, error)
+}
+
+func (c awsChain) find(ctx context.Context) (aws.Credentials, error) {
+	env, err := config.NewEnvConfig()
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	switch {
+	case env.Credentials.HasKeys():
+		return env.Credentials, nil
+	case env.WebIdentityTokenFilePath != "":
+		return c.webIdentity(env, env.WebIdentityTokenFilePath, env.RoleARN, env.RoleSessionName).Retrieve(ctx)
+	}
+	name := env.SharedConfigProfile
+	if name == "" {
+		name = "default"
+	}
+	profile, err := config.LoadSharedConfigProfile(ctx, name, func(options *config.LoadSharedConfigOptions) {
+		if env.SharedConfigFile != "" {
+			options.ConfigFiles = []string{env.SharedConfigFile}
+		}
+		if env.SharedCredentialsFile != "" {
+			options.CredentialsFiles = []string{env.SharedCredentialsFile}
+		}
+	})
+	if _, isAbsent := errors.AsType[config.SharedConfigProfileNotExistError](err); err != nil && (!isAbsent || env.SharedConfigProfile != "") {
+		return aws.Credentials{}, err
+	}
+	return c.ofProfile(ctx, env, &profile)
+}
+
+// ofProfile finds the credentials of a profile, and of the role that it assumes
+// with them. The library has followed its source profiles, and refuses a circle.
+func (c awsChain) ofProfile(ctx context.Context, env config.EnvConfig, profile *config.SharedConfig) (found aws.Credentials, err error) {
+	switch {
+	case profile.Source != nil:
+		found, err = c.ofProfile(ctx, env, profile.Source)
+	case profile.Credentials.HasKeys():
+		found = profile.Credentials
+	case profile.CredentialSource != "":
+		found, err = c.ofSource(ctx, env, profile.CredentialSource)
+	case profile.WebIdentityTokenFile != "":
+		return c.webIdentity(env, profile.WebIdentityTokenFile, profile.RoleARN, profile.RoleSessionName).Retrieve(ctx)
+	case profile.SSOSessionName != "" || profile.SSOStartURL != "" || profile.LoginSession != "":
+		err = fmt.Errorf("the profile %s signs in by SSO or in a browser, which is not supported; use credential_process with aws configure export-credentials", profile.Profile)
+	case profile.CredentialProcess != "":
+		found, err = processcreds.NewProvider(profile.CredentialProcess).Retrieve(ctx)
+	default:
+		found, err = c.ofService(ctx, env)
+	}
+	if err != nil || profile.RoleARN == "" {
+		return found, err
+	}
+	source := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return found, nil })
+	return stscreds.NewAssumeRoleProvider(c.sts(env, source), profile.RoleARN, func(options *stscreds.AssumeRoleOptions) {
+		options.RoleSessionName = profile.RoleSessionName
+		if profile.ExternalID != "" {
+			options.ExternalID = aws.String(profile.ExternalID)
+		}
+		if profile.MFASerial != "" { // Nobody is there to be asked for the number, which is then an error.
+			options.SerialNumber = aws.String(profile.MFASerial)
+		}
+	}).Retrieve(ctx)
+}
+
+// ofSource is what a profile means by credential_source.
+func (c awsChain) ofSource(ctx context.Context, env config.EnvConfig, source string) (aws.Credentials, error) {
+	switch {
+	case strings.EqualFold(source, "Environment"):
+		return aws.Credentials{}, errors.New("the profile wants keys of the environment, and there are none") // or find had taken them
+	case strings.EqualFold(source, "Ec2InstanceMetadata"):
+		env.ContainerCredentialsRelativePath, env.ContainerCredentialsEndpoint = "", ""
+	case strings.EqualFold(source, "EcsContainer"):
+	default:
+		return aws.Credentials{}, fmt.Errorf("there is no credential_source %s", source)
+	}
+	return c.ofService(ctx, env)
+}
+
+// containerHost is where the service of an ECS container is.
+const containerHost = "http://169.254.170.2"
+
+// ofService asks the service of the container or, where there is none, that of the
+// machine.
+func (c awsChain) ofService(ctx context.Context, env config.EnvConfig) (aws.Credentials, error) {
+	address := env.ContainerCredentialsEndpoint
+	if env.ContainerCredentialsRelativePath != "" {
+		address = containerHost + env.ContainerCredentialsRelativePath
+	}
+	if address == "" {
+		machine := imds.New(imds.Options{
+			HTTPClient: c.client, Endpoint: env.EC2IMDSEndpoint, EndpointMode: env.EC2IMDSEndpointMode,
+			ClientEnableState: env.EC2IMDSClientEnableState, Retryer: aws.NopRetryer{},
+		})
+		return ec2rolecreds.New(func(options *ec2rolecreds.Options) { options.Client = machine }).Retrieve(ctx)
+	}
+	if !isOfThisHost(address) {
+		return aws.Credentials{}, errors.New("the service of the container is neither on this host nor asked over https")
+	}
+	token := env.ContainerAuthorizationToken
+	if file, err := c.resolve("env:AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); err == nil {
+		if token, err = c.resolve("file:" + file); err != nil {
+			return aws.Credentials{}, err
+		}
+	}
+	return endpointcreds.New(address, func(options *endpointcreds.Options) {
+		options.HTTPClient, options.AuthorizationToken, options.Retryer = c.client, token, aws.NopRetryer{}
+	}).Retrieve(ctx)
+}
+
+// isOfThisHost reports whether a service of credentials may be asked: over https,
+// or at one of the addresses that never leave a host of AWS.
+func isOfThisHost(text string) bool {
+	address, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	host, err := netip.ParseAddr(address.Hostname())
+	return address.Scheme == "https" || address.Hostname() == "localhost" || err == nil && (host.IsLoopback() || host.IsLinkLocalUnicast() || host == netip.MustParseAddr("fd00:ec2::23"))
+}
+
+func (c awsChain) webIdentity(env config.EnvConfig, file, role, session string) *stscreds.WebIdentityRoleProvider {
+	return stscreds.NewWebIdentityRoleProvider(c.sts(env, nil), role, stscreds.IdentityTokenFile(file), func(options *stscreds.WebIdentityRoleOptions) {
+		options.RoleSessionName = session
+	})
+}
+
+func (c awsChain) sts(env config.EnvConfig, with aws.CredentialsProvider) *sts.Client {
+	options := sts.Options{Region: c.region, HTTPClient: c.client, Credentials: with, Retryer: aws.NopRetryer{}}
+	if env.BaseEndpoint != "" {
+		options.BaseEndpoint = aws.String(env.BaseEndpoint)
+	}
+	return sts.New(options)
+}
