@@ -73,7 +73,7 @@ func (s *shift) overdue(now time.Time) (name string, by time.Duration) {
 			if timeout <= 0 {
 				timeout = defaultTimeout
 			}
-			since, borne = e.began, max(borne, inARow(e.component.Spec)*timeout)
+			since, borne = e.began, max(borne, time.Duration(inARow(e.component.Spec))*timeout)
 		}
 		if late := now.Sub(since); late > borne && late > by {
 			name, by = e.name, late
@@ -83,9 +83,9 @@ func (s *shift) overdue(now time.Time) (name string, by time.Duration) {
 }
 
 // inARow is how many time-outs follow each other in a probe.
-func inARow(spec registry.Spec) time.Duration {
+func inARow(spec registry.Spec) int {
 	if longer, ok := spec.(interface{ TimeoutsInARow() int }); ok {
-		return time.Duration(longer.TimeoutsInARow())
+		return longer.TimeoutsInARow()
 	}
 	return timeoutsInARow
 }

@@ -167,7 +167,10 @@ func TestHealth_toleratesASlowServer(t *testing.T) {
 // server, and of a knowledge base, whose retrieval follows its canary.
 func TestHealth_bearsAProbeForAsLongAsItsKindMayTake(t *testing.T) {
 	t.Parallel()
-	for timeouts, spec := range map[time.Duration]registry.Spec{2: &registry.MCPServer{URL: "http://a"}, 3: &registry.KnowledgeBase{MCPServer: registry.MCPServer{URL: "http://a"}}} {
+	for timeouts, spec := range map[int]registry.Spec{
+		2: &registry.MCPServer{URL: "http://a"},
+		3: &registry.KnowledgeBase{MCPServer: registry.MCPServer{URL: "http://a"}},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			one := server("one", time.Second)
 			one.Spec, one.Timeout = spec, 10*time.Second
@@ -177,7 +180,7 @@ func TestHealth_bearsAProbeForAsLongAsItsKindMayTake(t *testing.T) {
 				return failed(), ctx.Err()
 			})
 			s := patrols(t, newDatabase(), x, plenty())
-			pass(timeouts*one.Timeout - 5*time.Second)
+			pass(time.Duration(timeouts)*one.Timeout - 5*time.Second)
 			if err := s.Health(t.Context()); err != nil {
 				t.Errorf("%T: red before %d time-outs: %v", spec, timeouts, err)
 			}
