@@ -113,6 +113,7 @@ func probeHarness(ctx context.Context, spec *registry.Harness, image registry.Im
 	judged := judgement{scan: spec.Scan, digest: image.Digest, now: result.ProbedAt, result: result}
 	if !searched.OK {
 		judged.unjudged(searched)
+		result.Scanned = resolving.kept(searched)
 		return
 	}
 	judged.judge(seen.found)
@@ -178,7 +179,7 @@ func (s Settings) cleanHarness(result *registry.HarnessResult) {
 }
 
 // lighterHarness returns the result, and then what is left of it when it is too
-// large: without the transcript, and without what is allowed.
+// large: without the transcripts, and without what is allowed.
 func lighterHarness(result registry.Result) []registry.Result {
 	harness, ok := result.(*registry.HarnessResult)
 	if !ok {
@@ -186,8 +187,8 @@ func lighterHarness(result registry.Result) []registry.Result {
 	}
 	const left = "left out of the record for its size: "
 	short := *harness
-	short.Resolved.Transcript = nil
-	short.Warnings = append(slices.Clone(short.Warnings), left+"the transcript")
+	short.Resolved.Transcript, short.Scanned.Transcript = nil, nil
+	short.Warnings = append(slices.Clone(short.Warnings), left+"the transcripts")
 	shortest := short
 	shortest.Allowed = nil
 	shortest.Warnings = append(slices.Clone(short.Warnings), left+"what is allowed")

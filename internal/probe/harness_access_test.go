@@ -185,11 +185,15 @@ func TestHarness_isNotLedToAForbiddenAddress(t *testing.T) {
 	image.spec.Credentials = userAndPassword(registryPassword)
 	port := netip.MustParseAddrPort(address.Host).Port()
 	got := image.probed(t, func(s *probe.Settings) {
+		s.Transcripts = true
 		s.Network.Deny = []registry.NetworkRule{
 			{Prefix: netip.MustParsePrefix("127.0.0.0/8"), Port: port}, {Prefix: netip.MustParsePrefix("::1/128"), Port: port},
 		}
 	})
 	checkHarness(t, got, registry.Denied)
+	if got.Scanned.Transcript == nil || got.Resolved.Transcript != nil {
+		t.Error("the part that failed, and no other, has a transcript")
+	}
 	if seen.Load() != nil {
 		t.Error("the forbidden address was reached")
 	}
@@ -266,4 +270,14 @@ func TestHarness_sendsNothingInTheClearToAnotherMachine(t *testing.T) {
 		s.Network.Deny = []registry.NetworkRule{{Prefix: netip.MustParsePrefix("192.0.2.0/24")}}
 	})
 	checkHarness(t, got, registry.Denied)
+}
+
+func TestRecorded_leavesOutWhatIsTooLargeOfAHarness(t *testing.T) {
+	t.Parallel()
+	failed := registry.Fail(0, registry.Forbidden, "")
+	failed.Transcript = &registry.Transcript{Stderr: strings.Repeat("x", probe.MaxDocument)}
+	document, _, err := probe.Recorded(&registry.HarnessResult{Resolved: failed, Scanned: failed, ProbedAt: ofHarness})
+	if err != nil || !strings.Contains(string(document), "left out of the record") {
+		t.Errorf("%d bytes, %v", len(document), err)
+	}
 }
