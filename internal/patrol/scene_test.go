@@ -1,8 +1,10 @@
 package patrol_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -82,14 +84,17 @@ type scene struct {
 
 	line     *line
 	observer *observer
-	stop     func() // ends Run and waits for it
+	log      *bytes.Buffer // to be read after stop
+	stop     func()        // ends Run and waits for it
 }
 
 // patrols starts a patrol in the bubble of a test.
 func patrols(t *testing.T, on patrol.Store, x patrol.Examiner, limits patrol.Limits) *scene {
 	t.Helper()
-	s := &scene{line: &line{to: on}, observer: &observer{}}
-	s.Patrol = patrol.New(patrol.Options{Store: s.line, Examiner: x, Observer: s.observer, Limits: limits})
+	s := &scene{line: &line{to: on}, observer: &observer{}, log: &bytes.Buffer{}}
+	s.Patrol = patrol.New(patrol.Options{
+		Store: s.line, Examiner: x, Observer: s.observer, Limits: limits, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

@@ -33,8 +33,7 @@ func (s *shift) trim(ctx context.Context) error {
 	}
 }
 
-// trimUntil trims as long as there is something to trim and time for it. Probes
-// that are due go first.
+// trimUntil trims as long as there is something to trim and time for it.
 func (s *shift) trimUntil(ctx context.Context, retention registry.Retention, end time.Time) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -45,9 +44,6 @@ func (s *shift) trimUntil(ctx context.Context, retention registry.Retention, end
 		case <-timer.C:
 		}
 		timer.Reset(trimPause)
-		if s.late() {
-			continue
-		}
 		calling, cancel := context.WithTimeout(ctx, trimWait)
 		removed, err := s.store.Trim(calling, time.Now(), retention, trimStep)
 		cancel()
@@ -58,12 +54,4 @@ func (s *shift) trimUntil(ctx context.Context, retention registry.Retention, end
 			return
 		}
 	}
-}
-
-// late reports whether a probe is due that has not been started.
-func (s *shift) late() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := s.schedule.queue.first()
-	return first != nil && first.due.Before(time.Now())
 }
