@@ -185,3 +185,11 @@ func TestKnowledgeBase_isProvenByARealDocumentationServer(t *testing.T) {
 		}
 	}
 }
+
+func TestBinary_doesNotLinkTheIndexOfTheExample(t *testing.T) {
+	t.Parallel()
+	linked := run(t, ".", os.Environ(), "go", "version", "-m", binary())
+	if linked.code != 0 || !strings.Contains(linked.stdout, "modernc.org/sqlite") || strings.Contains(linked.stdout, "blevesearch") {
+		t.Errorf("exit code %d\n%s%s", linked.code, linked.stdout, linked.stderr)
+	}
+}
