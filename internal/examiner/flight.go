@@ -88,8 +88,17 @@ func (e *Examiner) late(ctx context.Context, one *entry, flown *flight) error {
 	case !flown.begun.Load():
 		what = fmt.Sprintf("still waited for one of %d others", cap(e.room))
 	}
-	return fault.New(fault.Unavailable, "the probe of %s %s when the time for it was over", one.component.Name, what).
-		WithCause(context.Cause(ctx)).WithHint("Try again, with more time.")
+	return leaving(ctx, fmt.Sprintf("the probe of %s %s", one.component.Name, what))
+}
+
+// leaving is the fault of what had not ended when its caller left: the time was
+// over, or somebody interrupted it.
+func leaving(ctx context.Context, what string) error {
+	when, hint := "the time for it was over", "Try again, with more time."
+	if errors.Is(ctx.Err(), context.Canceled) {
+		when, hint = "it was interrupted", "Try again."
+	}
+	return fault.New(fault.Unavailable, "%s when %s", what, when).WithCause(context.Cause(ctx)).WithHint("%s", hint)
 }
 
 // fly carries a probe out.

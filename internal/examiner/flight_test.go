@@ -130,6 +130,22 @@ func TestExamine_endsTheProbeWhenAllHaveLeft(t *testing.T) {
 	})
 }
 
+func TestProbe_tellsAnInterruptionFromALackOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, h := start(t, only("asm")), &held{let: make(chan struct{}), result: passing()}
+		b.ExamineWith(h.examine)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		interrupted, interrupt := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, interrupt)
+		for want, ctx := range map[string]context.Context{"when the time for it was over": short, "when it was interrupted": interrupted} {
+			if _, err := b.Probe(ctx, "asm"); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want what says %q", err, want)
+			}
+		}
+	})
+}
+
 func TestProbe_waitsForRoomWithinItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startWith(t, only("a", "b"), func(o *examiner.Options) { o.MaxProbes = 1 })

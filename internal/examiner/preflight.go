@@ -86,8 +86,7 @@ func (e *Examiner) concluded(ctx context.Context, present *present, run *registr
 		})
 	switch {
 	case errors.Is(err, errLeft):
-		return registry.Preflight{}, fault.New(fault.Unavailable, "the preflight was not recorded when the time for it was over").
-			WithCause(context.Cause(ctx)).WithHint("Try again, with more time.")
+		return registry.Preflight{}, leaving(ctx, "the preflight was not recorded")
 	case err != nil:
 		return registry.Preflight{}, err
 	}
