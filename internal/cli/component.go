@@ -41,7 +41,7 @@ func (c *componentListCommand) Run(ctx context.Context, p *process, shared *comp
 	if c.Kind != "" && !slices.Contains(registry.Kinds(), query.Kind) {
 		return unknownChoice("kind", c.Kind, registry.Kinds())
 	}
-	return shared.Registry.with(ctx, p, openExisting, func(examined *examining) error {
+	return shared.Registry.reading(ctx, p, func(examined *examining) error {
 		list := registry.ComponentPage{Components: []registry.Reading{}}
 		for more := true; more; more = query.Cursor != "" {
 			page, err := examined.Components(ctx, query)
@@ -81,7 +81,7 @@ func (*componentShowCommand) Help() string {
 
 // Run shows a component.
 func (c *componentShowCommand) Run(ctx context.Context, p *process, shared *componentCommand) error {
-	return shared.Registry.with(ctx, p, openExisting, func(examined *examining) error {
+	return shared.Registry.reading(ctx, p, func(examined *examining) error {
 		view, err := examined.Component(ctx, c.Name)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (*componentAcceptCommand) Help() string {
 
 // Run accepts the tools that the newest result found.
 func (c *componentAcceptCommand) Run(ctx context.Context, p *process, shared *componentCommand) error {
-	return shared.Registry.with(ctx, p, openExisting, func(examined *examining) error {
+	return shared.Registry.reading(ctx, p, func(examined *examining) error {
 		accepted, err := examined.Accept(ctx, c.Name)
 		if err != nil {
 			return err

@@ -24,14 +24,17 @@ func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, log *slog.Lo
 	served := openingRegistry{newOpening[*examining]()}
 	server := mcpserver.NewRegistry(served, mcpserver.Options{Version: version, Log: log})
 	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
-		examined, database, err := c.Components.open(ctx, p, loaded, openDatabase)
+		examined, err := c.Components.open(ctx, p, loaded, openDatabase, log)
 		served.opened.finish(examined, err)
 		if err != nil {
 			return nil, err
 		}
 		log.InfoContext(ctx, "serving the registry over MCP on stdio", slog.String("config", examined.loaded.File),
-			slog.String("database", database.Location()), slog.Int("components", len(examined.loaded.Components)))
-		return database, nil
+			slog.String("database", examined.database.Location()), slog.Int("components", len(examined.loaded.Components)))
+		if err := examined.trim(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "the history could not be trimmed", slog.Any("error", err))
+		}
+		return examined.database, nil
 	})
 }
 

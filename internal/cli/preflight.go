@@ -40,7 +40,11 @@ func (c *preflightCommand) Run(ctx context.Context, p *process) error {
 			return err
 		}
 	}
-	return c.Registry.with(ctx, p, openDatabase, func(examined *examining) error {
+	loaded, err := c.Registry.load(p)
+	if err != nil {
+		return err
+	}
+	return c.Registry.recording(ctx, p, loaded, func(examined *examining) error {
 		run, err := c.run(examined)
 		if err != nil {
 			return err
@@ -111,13 +115,19 @@ func (c *preflightCommand) print(p *process, made *registry.Preflight) error {
 	if isTerminal(p.Out) && isTerminal(p.Err) {
 		return nil
 	}
-	loud := painterFor(p.Err, p.Getenv)
 	for _, warning := range startWarnings(made) {
-		if _, err := io.WriteString(p.Err, loud.yellow(loud.fold("countersign: warning: "+warning))+"\n"); err != nil {
+		if err := warn(p, warning); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// warn tells on standard error what does not keep a command from its answer.
+func warn(p *process, warning string) error {
+	loud := painterFor(p.Err, p.Getenv)
+	_, err := io.WriteString(p.Err, loud.yellow(loud.fold("countersign: warning: "+warning))+"\n")
+	return err
 }
 
 // check holds a ticket against the present.
@@ -135,7 +145,11 @@ func (c *preflightCommand) check(ctx context.Context, p *process) error {
 		return fault.New(fault.Unavailable, "cannot read the ticket %s: %v", *c.Check, withoutPath(err)).
 			With(fault.Field, "--check").WithHint("Name the file that preflight --ticket has written.").WithCause(err)
 	}
-	return c.Registry.with(ctx, p, openDatabase, func(examined *examining) error {
+	loaded, err := c.Registry.load(p)
+	if err != nil {
+		return err
+	}
+	return c.Registry.recording(ctx, p, loaded, func(examined *examining) error {
 		stop := showProgress(ctx, p.Err, "probing the components of the ticket")
 		report, err := examined.Check(ctx, []byte(document))
 		stop()

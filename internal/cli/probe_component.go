@@ -67,7 +67,7 @@ func (c *probeCommand) examine(ctx context.Context, p *process, name string, onl
 		return fault.New(fault.InvalidArgument, "--only chooses among the gates of an MCP server, and %s is of the kind %s", name, component.Kind()).
 			With(fault.Field, "--only").WithHint("Leave out --only.")
 	}
-	return c.Registry.withLoaded(ctx, p, loaded, openDatabase, func(examined *examining) error {
+	return c.Registry.recording(ctx, p, loaded, func(examined *examining) error {
 		stop := showProgress(ctx, p.Err, "probing "+name)
 		found, err := examined.Probe(ctx, name)
 		stop()
@@ -101,7 +101,7 @@ func printExamination(p *process, found *registry.Examination, result registry.R
 }
 
 func examinationText(found *registry.Examination, result registry.Result, only []registry.Gate, paint painter) string {
-	text := ""
+	var text string
 	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
 		text = probeTable(probed, only, paint)
 	} else {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -26,7 +27,30 @@ type registryFlags struct {
 type examining struct {
 	*examiner.Examiner
 
-	loaded *config.Config
+	loaded   *config.Config
+	database *store.Database
+}
+
+// What adds to the history trims it too, since no server may ever run on the
+// database: at most trimSteps times trimStep rows, which is more than a preflight
+// can add, within trimWait.
+const (
+	trimStep  = 500
+	trimSteps = 8
+	trimWait  = 5 * time.Second
+)
+
+// trim holds the history to the retention of the file. Faults: Unavailable.
+func (e *examining) trim(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, trimWait)
+	defer cancel()
+	for range trimSteps {
+		removed, err := e.database.Trim(ctx, time.Now(), e.loaded.Retention, trimStep)
+		if err != nil || removed < trimStep {
+			return err
+		}
+	}
+	return nil
 }
 
 // load reads the configuration file. Faults: NotFound when there is none; those of
@@ -42,46 +66,58 @@ func (f registryFlags) load(p *process) (*config.Config, error) {
 }
 
 // open opens the database by open and registers there what the file does; the
-// caller closes it. Faults: those of open.
-func (f registryFlags) open(ctx context.Context, p *process, loaded *config.Config, open openFunc) (*examining, *store.Database, error) {
+// caller closes it. Log may be nil. Faults: those of open.
+func (f registryFlags) open(ctx context.Context, p *process, loaded *config.Config, open openFunc, log *slog.Logger) (*examining, error) {
 	location := f.Database.DB
 	if location == "" {
 		open = openDatabase // what the file names is made when it is needed
 		var err error
 		if location, err = loaded.DB.Reveal(p.resolver().Resolve); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	database, err := open(ctx, p, location)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	made := &examining{Examiner: newExaminer(p, database, nil), loaded: loaded}
+	made := &examining{Examiner: newExaminer(p, database, log), loaded: loaded, database: database}
 	if err := made.Use(ctx, loaded.Registered()); err != nil {
-		return nil, nil, errors.Join(err, database.Close())
+		return nil, errors.Join(err, database.Close())
 	}
-	return made, database, nil
+	return made, nil
 }
 
-// with calls do with an examiner and closes the database behind it.
-func (f registryFlags) with(ctx context.Context, p *process, open openFunc, do func(*examining) error) error {
+// reading calls do with an examiner on a database that is there.
+func (f registryFlags) reading(ctx context.Context, p *process, do func(*examining) error) error {
 	loaded, err := f.load(p)
 	if err != nil {
 		return err
 	}
-	return f.withLoaded(ctx, p, loaded, open, do)
+	return f.with(ctx, p, loaded, openExisting, do)
 }
 
-// withLoaded is with for a file that has been read.
-func (f registryFlags) withLoaded(ctx context.Context, p *process, loaded *config.Config, open openFunc, do func(*examining) error) (err error) {
+// recording calls do, which adds to the history, with an examiner of a file that
+// has been read. The history is trimmed when do has answered.
+func (f registryFlags) recording(ctx context.Context, p *process, loaded *config.Config, do func(*examining) error) error {
+	return f.with(ctx, p, loaded, openDatabase, func(examined *examining) error {
+		answer := do(examined)
+		if err := examined.trim(ctx); err != nil && ctx.Err() == nil {
+			return cmp.Or(answer, warn(p, "the history could not be trimmed: "+visible(err.Error())))
+		}
+		return answer
+	})
+}
+
+// with calls do with an examiner and closes the database behind it.
+func (f registryFlags) with(ctx context.Context, p *process, loaded *config.Config, open openFunc, do func(*examining) error) (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	stop := showProgress(ctx, p.Err, "opening the database")
-	opened, database, err := f.open(ctx, p, loaded, open)
+	opened, err := f.open(ctx, p, loaded, open, nil)
 	stop()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
+	defer func() { err = errors.Join(err, opened.database.Close()) }()
 	return forShell(do(opened), p.JSON)
 }
 
