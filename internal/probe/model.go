@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func ofModel() kindOf {
 			}
 			left := *result
 			left.Invoke.Transcript = nil
-			left.Warnings = append(left.Warnings[:len(left.Warnings):len(left.Warnings)], "left out of the record for its size: the transcript")
+			left.Warnings = append(slices.Clip(left.Warnings), "left out of the record for its size: the transcript")
 			return []registry.Result{result, &left}
 		},
 	}

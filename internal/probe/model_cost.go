@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -79,12 +80,7 @@ func (i *invocation) needed(status int, wrong *finding, estimate int) int {
 }
 
 func neverLeft(cause registry.Cause) bool {
-	switch cause {
-	case registry.NotConfigured, registry.DNS, registry.Refused, registry.TLS, registry.Denied:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]registry.Cause{registry.NotConfigured, registry.DNS, registry.Refused, registry.TLS, registry.Denied}, cause)
 }
 
 // thinkingOutput is how many tokens a chat model may write that has written none

@@ -11,8 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-func whole(n int) *int { return &n }
-
 // answered is a chat that passes.
 func answered() registry.ModelResult {
 	return registry.ModelResult{
@@ -20,8 +18,8 @@ func answered() registry.ModelResult {
 		ProbedAt: time.Date(2026, 11, 30, 12, 0, 0, 250e6, time.UTC),
 		Invoke:   registry.Pass(420*time.Millisecond, "17 + 25 = 42; 24 tokens in, 2 out"), Requests: 1,
 		Timings:     registry.Phases{ConnectMs: 0.5, FirstByteMs: 400, TotalMs: 419},
-		StatedModel: "writer-1-2026-11-01", Finish: "stop", Tokens: registry.Tokens{Input: 24, Output: 2, Total: whole(26)},
-		Content: []registry.Content{registry.ContentText}, Sum: &registry.Sum{Left: 17, Right: 25, Answer: whole(42)},
+		StatedModel: "writer-1-2026-11-01", Finish: "stop", Tokens: registry.Tokens{Input: 24, Output: 2, Total: new(26)},
+		Content: []registry.Content{registry.ContentText}, Sum: &registry.Sum{Left: 17, Right: 25, Answer: new(42)},
 	}
 }
 
@@ -29,7 +27,7 @@ func answered() registry.ModelResult {
 func vectored() registry.ModelResult {
 	made := answered()
 	made.Mode, made.Content, made.Sum, made.Finish = registry.ModeEmbedding, nil, nil, ""
-	made.Tokens = registry.Tokens{Input: 10, Total: whole(10)}
+	made.Tokens = registry.Tokens{Input: 10, Total: new(10)}
 	made.Vector = &registry.Vector{Length: 64, Wanted: 64, Numbers: true, NonZero: true}
 	return made
 }
@@ -47,7 +45,7 @@ func TestModelResult_hasTheShapeOfItsDocument(t *testing.T) {
 	golden(t, "model-embedding", vectored())
 	golden(t, "model-rerank", ranked())
 	failed := answered()
-	failed.Tokens.Output, failed.Tokens.Total = 0, whole(24)
+	failed.Tokens.Output, failed.Tokens.Total = 0, new(24)
 	failed.Invoke = registry.Fail(420*time.Millisecond, registry.NoTokens, "24 tokens in and 0 out are stated")
 	failed.Warnings = []string{"odd"}
 	golden(t, "model-failed", failed)
@@ -64,7 +62,7 @@ func TestModelResult_passesByItsPartsAlone(t *testing.T) {
 		"a chat":                      {answered(), func(*registry.ModelResult) {}, ""},
 		"a chat without a total":      {answered(), func(r *registry.ModelResult) { r.Tokens.Total = nil }, ""},
 		"reasoning alone":             {answered(), func(r *registry.ModelResult) { r.Content[0] = registry.ContentReasoning; r.Sum.Answer = nil }, ""},
-		"reasoning, a wrong number":   {answered(), func(r *registry.ModelResult) { r.Content[0] = registry.ContentReasoning; r.Sum.Answer = whole(1) }, ""},
+		"reasoning, a wrong number":   {answered(), func(r *registry.ModelResult) { r.Content[0] = registry.ContentReasoning; r.Sum.Answer = new(1) }, ""},
 		"a tool call alone":           {answered(), func(r *registry.ModelResult) { r.Content[0] = registry.ContentToolCall; r.Sum.Answer = nil }, ""},
 		"Converse, no model":          {answered(), func(r *registry.ModelResult) { r.Provider, r.StatedModel = registry.ProviderBedrock, "" }, ""},
 		"an invocation that failed":   {answered(), func(r *registry.ModelResult) { r.Invoke = registry.Fail(0, registry.Timeout, "") }, registry.Timeout},
@@ -74,11 +72,11 @@ func TestModelResult_passesByItsPartsAlone(t *testing.T) {
 		"no input":                    {answered(), func(r *registry.ModelResult) { r.Tokens = registry.Tokens{Output: 2} }, registry.NoTokens},
 		"no output":                   {answered(), func(r *registry.ModelResult) { r.Tokens = registry.Tokens{Input: 2} }, registry.NoTokens},
 		"negative output":             {answered(), func(r *registry.ModelResult) { r.Tokens = registry.Tokens{Input: 2, Output: -1} }, registry.NoTokens},
-		"a wrong total":               {answered(), func(r *registry.ModelResult) { r.Tokens.Total = whole(27) }, registry.WrongUsage},
+		"a wrong total":               {answered(), func(r *registry.ModelResult) { r.Tokens.Total = new(27) }, registry.WrongUsage},
 		"another model":               {answered(), func(r *registry.ModelResult) { r.StatedModel = "writer-2" }, registry.WrongModel},
 		"no model":                    {answered(), func(r *registry.ModelResult) { r.StatedModel = "" }, registry.WrongModel},
 		"Converse, another model":     {answered(), func(r *registry.ModelResult) { r.Provider, r.StatedModel = registry.ProviderBedrock, "x" }, registry.WrongModel},
-		"a wrong sum":                 {answered(), func(r *registry.ModelResult) { r.Sum.Answer = whole(41) }, registry.CanaryFailed},
+		"a wrong sum":                 {answered(), func(r *registry.ModelResult) { r.Sum.Answer = new(41) }, registry.CanaryFailed},
 		"a text without a number":     {answered(), func(r *registry.ModelResult) { r.Sum.Answer = nil }, registry.CanaryFailed},
 		"no sum":                      {answered(), func(r *registry.ModelResult) { r.Sum = nil }, registry.CanaryFailed},
 		"no mode":                     {answered(), func(r *registry.ModelResult) { r.Mode = "" }, registry.NoContent},
@@ -91,7 +89,7 @@ func TestModelResult_passesByItsPartsAlone(t *testing.T) {
 		"an embedding of zeros":       {vectored(), func(r *registry.ModelResult) { r.Vector.NonZero = false }, registry.WrongVector},
 		"an embedding of no numbers":  {vectored(), func(r *registry.ModelResult) { r.Vector.Numbers = false }, registry.WrongVector},
 		"an embedding, no tokens":     {vectored(), func(r *registry.ModelResult) { r.Tokens = registry.Tokens{} }, registry.NoTokens},
-		"an embedding, wrong total":   {vectored(), func(r *registry.ModelResult) { r.Tokens.Total = whole(11) }, registry.WrongUsage},
+		"an embedding, wrong total":   {vectored(), func(r *registry.ModelResult) { r.Tokens.Total = new(11) }, registry.WrongUsage},
 		"a rerank":                    {ranked(), func(*registry.ModelResult) {}, ""},
 		"a rerank without scores":     {ranked(), func(r *registry.ModelResult) { r.Scores = nil }, registry.NoContent},
 		"a rerank of nothing":         {ranked(), func(r *registry.ModelResult) { r.Scores = &registry.Scores{} }, registry.NoContent},

@@ -58,22 +58,22 @@ func allowances(t *testing.T, location string) {
 func settlements(t *testing.T, location string) {
 	const limit, today = 100, 20000
 	db := open(t, location)
-	settle := func(day int64, difference int) {
+	settle := func(difference int) {
 		t.Helper()
-		if err := db.SettleTokens(t.Context(), "writer", day, difference); err != nil {
+		if err := db.SettleTokens(t.Context(), "writer", today, difference); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mustTakeTokens(t, db, "writer", today, limit, limit)
-	settle(today, -40)
+	settle(-40)
 	if !mustTakeTokens(t, db, "writer", today, 40, limit) || mustTakeTokens(t, db, "writer", today, 1, limit) {
 		t.Error("what was settled cannot be taken again, or more can")
 	}
-	settle(today, 1000) // an answer that states more than was taken
+	settle(1000) // an answer that states more than was taken
 	if mustTakeTokens(t, db, "writer", today, 1, 1099) || !mustTakeTokens(t, db, "writer", today, 1, 1101) {
 		t.Error("what is over the limit is not counted")
 	}
-	settle(today, -5000)
+	settle(-5000)
 	if !mustTakeTokens(t, db, "writer", today, limit, limit) {
 		t.Error("the count fell below nothing")
 	}
@@ -82,7 +82,7 @@ func settlements(t *testing.T, location string) {
 		t.Error("yesterday is forgotten while a probe of it may be under way")
 	}
 	mustTakeTokens(t, db, "reader", today+2, 1, limit)
-	settle(today, 50)
+	settle(50)
 	if !mustTakeTokens(t, db, "writer", today, limit, limit) {
 		t.Error("the day before yesterday is kept")
 	}
