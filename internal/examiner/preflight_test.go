@@ -101,6 +101,15 @@ func TestPreflight_alwaysProbes(t *testing.T) {
 	if want := "refused recon=nothing (asm: status) (asm-eu: status) author=nothing (writer: status)"; short(got) != want {
 		t.Errorf("got %s, want %s", short(got), want)
 	}
+	for _, said := range []string{
+		`"level":"WARN","msg":"a slot has nothing that holds","run":"both","slot":"recon","required":true,"reason":"healthz`,
+		`"level":"WARN","msg":"a slot has nothing that holds","run":"both","slot":"author","required":false,"reason":"healthz`,
+		`"msg":"preflight","run":"both","allowed":false`,
+	} {
+		if !strings.Contains(log.String(), said) {
+			t.Errorf("the log does not say %s: %s", said, log.String())
+		}
+	}
 	n.fallback.dead.Store(false)
 	n.primary.dead.Store(false)
 	n.registered.Component("writer").Spec.(*registry.MCPServer).URL = "http://127.0.0.1:1"
