@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
-	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/countersign-dev/countersign/internal/mcpwire"
 )
 
 // awsChain looks for credentials where the default chain of AWS does, and in its
@@ -30,6 +30,7 @@ type awsChain struct {
 	region  string
 	client  *http.Client
 	resolve func(reference string) (string, error)
+	hide    *mcpwire.Redactor // is told what is sent on the way to the keys
 }
 
 func (c awsChain) find(ctx context.Context) (aws.Credentials, error) {
@@ -41,7 +42,7 @@ func (c awsChain) find(ctx context.Context) (aws.Credentials, error) {
 	case env.Credentials.HasKeys():
 		return env.Credentials, nil
 	case env.WebIdentityTokenFilePath != "":
-		return c.webIdentity(env, env.WebIdentityTokenFilePath, env.RoleARN, env.RoleSessionName).Retrieve(ctx)
+		return c.webIdentity(ctx, env, env.WebIdentityTokenFilePath, env.RoleARN, env.RoleSessionName)
 	}
 	name := env.SharedConfigProfile
 	if name == "" {
@@ -72,7 +73,7 @@ func (c awsChain) ofProfile(ctx context.Context, env config.EnvConfig, profile *
 	case profile.CredentialSource != "":
 		found, err = c.ofSource(ctx, env, profile.CredentialSource)
 	case profile.WebIdentityTokenFile != "":
-		return c.webIdentity(env, profile.WebIdentityTokenFile, profile.RoleARN, profile.RoleSessionName).Retrieve(ctx)
+		return c.webIdentity(ctx, env, profile.WebIdentityTokenFile, profile.RoleARN, profile.RoleSessionName)
 	case profile.SSOSessionName != "" || profile.SSOStartURL != "" || profile.LoginSession != "":
 		err = fmt.Errorf("the profile %s signs in by SSO or in a browser, which is not supported; use credential_process with aws configure export-credentials", profile.Profile)
 	case profile.CredentialProcess != "":
@@ -83,16 +84,16 @@ func (c awsChain) ofProfile(ctx context.Context, env config.EnvConfig, profile *
 	if err != nil || profile.RoleARN == "" {
 		return found, err
 	}
-	source := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return found, nil })
-	return stscreds.NewAssumeRoleProvider(c.sts(env, source), profile.RoleARN, func(options *stscreds.AssumeRoleOptions) {
-		options.RoleSessionName = profile.RoleSessionName
-		if profile.ExternalID != "" {
-			options.ExternalID = aws.String(profile.ExternalID)
-		}
-		if profile.MFASerial != "" { // Nobody is there to be asked for the number, which is then an error.
-			options.SerialNumber = aws.String(profile.MFASerial)
-		}
-	}).Retrieve(ctx)
+	c.hide.AddCredential(found.SecretAccessKey)
+	c.hide.AddCredential(found.SessionToken)
+	if profile.MFASerial != "" {
+		return aws.Credentials{}, errors.New("the role wants a number of a second factor, and nobody is there to give one")
+	}
+	wanted := url.Values{"Action": {"AssumeRole"}, "RoleArn": {profile.RoleARN}, "RoleSessionName": {sessionName(profile.RoleSessionName)}}
+	if profile.ExternalID != "" {
+		wanted.Set("ExternalId", profile.ExternalID)
+	}
+	return awsTokens{c, env.BaseEndpoint, found}.ask(ctx, wanted)
 }
 
 // ofSource is what a profile means by credential_source.
@@ -135,6 +136,7 @@ func (c awsChain) ofService(ctx context.Context, env config.EnvConfig) (aws.Cred
 			return aws.Credentials{}, err
 		}
 	}
+	c.hide.AddCredential(token)
 	return endpointcreds.New(address, func(options *endpointcreds.Options) {
 		options.HTTPClient, options.AuthorizationToken, options.Retryer = c.client, token, aws.NopRetryer{}
 	}).Retrieve(ctx)
@@ -151,16 +153,14 @@ func isOfThisHost(text string) bool {
 	return address.Scheme == "https" || address.Hostname() == "localhost" || err == nil && (host.IsLoopback() || host.IsLinkLocalUnicast() || host == netip.MustParseAddr("fd00:ec2::23"))
 }
 
-func (c awsChain) webIdentity(env config.EnvConfig, file, role, session string) *stscreds.WebIdentityRoleProvider {
-	return stscreds.NewWebIdentityRoleProvider(c.sts(env, nil), role, stscreds.IdentityTokenFile(file), func(options *stscreds.WebIdentityRoleOptions) {
-		options.RoleSessionName = session
-	})
-}
-
-func (c awsChain) sts(env config.EnvConfig, with aws.CredentialsProvider) *sts.Client {
-	options := sts.Options{Region: c.region, HTTPClient: c.client, Credentials: with, Retryer: aws.NopRetryer{}}
-	if env.BaseEndpoint != "" {
-		options.BaseEndpoint = aws.String(env.BaseEndpoint)
+// webIdentity trades the token in a file, as a cluster puts it there, for keys.
+func (c awsChain) webIdentity(ctx context.Context, env config.EnvConfig, file, role, session string) (aws.Credentials, error) {
+	token, err := c.resolve("file:" + file)
+	if err != nil {
+		return aws.Credentials{}, err
 	}
-	return sts.New(options)
+	c.hide.AddCredential(token)
+	return awsTokens{chain: c, endpoint: env.BaseEndpoint}.ask(ctx, url.Values{
+		"Action": {"AssumeRoleWithWebIdentity"}, "RoleArn": {role}, "RoleSessionName": {sessionName(session)}, "WebIdentityToken": {token},
+	})
 }

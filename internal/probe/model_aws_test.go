@@ -163,6 +163,7 @@ func TestModel_fetchesKeysByTheRulesOfTheNetwork(t *testing.T) {
 				t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/prober")
 			}
 			denied := settings(generous)
+			denied.Resolve = environmentAndFiles
 			denied.Network = registry.Network{Allow: []registry.NetworkRule{{Host: "bedrock.example.org"}}}
 			wantCause(t, invoked(t, bedrockSpec("http://127.0.0.1:1"), denied), registry.NotConfigured, "may not be dialled")
 		})
@@ -184,13 +185,36 @@ func TestModel_saysWhyTheChainFindsNothing(t *testing.T) {
 		"there are none": func(t *testing.T) {
 			profiles(t, "[profile work]\nrole_arn = arn:aws:iam::123456789012:role/prober\ncredential_source = Environment\n")
 		},
+		"the token service: status 403: AccessDenied not you": func(t *testing.T) {
+			t.Setenv("AWS_ENDPOINT_URL", serverOf(t, says(403, `<ErrorResponse><Error><Code>AccessDenied</Code><Message>not you</Message></Error></ErrorResponse>`)))
+			profiles(t, "[profile work]\nrole_arn = arn:aws:iam::123456789012:role/prober\nsource_profile = base\n[profile base]\n"+someKeys)
+		},
+		"InvalidIdentityToken [secret]": func(t *testing.T) {
+			const token = "eyJhbGciOi.canary-of-a-token"
+			t.Setenv("AWS_ENDPOINT_URL", serverOf(t, says(400, `<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>`+token+`</Message></Error></ErrorResponse>`)))
+			t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", fileOf(t, token))
+			t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/prober")
+		},
+		"the token service gives no keys": func(t *testing.T) {
+			t.Setenv("AWS_ENDPOINT_URL", serverOf(t, says(200, `<AssumeRoleResponse/>`)))
+			profiles(t, "[profile work]\nrole_arn = arn:aws:iam::123456789012:role/prober\nsource_profile = base\n[profile base]\n"+someKeys)
+		},
+		"the token service answers with no XML": func(t *testing.T) {
+			t.Setenv("AWS_ENDPOINT_URL", serverOf(t, says(200, `{}`)))
+			profiles(t, "[profile work]\nrole_arn = arn:aws:iam::123456789012:role/prober\nsource_profile = base\n[profile base]\n"+someKeys)
+		},
+		"a second factor": func(t *testing.T) {
+			profiles(t, "[profile work]\nrole_arn = arn:aws:iam::123456789012:role/prober\nmfa_serial = 7\nsource_profile = base\n[profile base]\n"+someKeys)
+		},
 		"neither on this host":       func(t *testing.T) { t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/keys") },
 		"failed to load credentials": func(t *testing.T) { t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", serverOf(t, containerService("x"))) },
 	} {
 		t.Run(words, func(t *testing.T) {
 			withoutAWS(t)
 			set(t)
-			got := invoked(t, bedrockSpec("http://127.0.0.1:1"), settings(generous))
+			with := settings(generous)
+			with.Resolve = environmentAndFiles
+			got := invoked(t, bedrockSpec("http://127.0.0.1:1"), with)
 			wantCause(t, got, registry.NotConfigured, words)
 			if got.Requests != 0 {
 				t.Errorf("%d requests are told", got.Requests)

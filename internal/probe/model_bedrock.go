@@ -125,7 +125,7 @@ func (i *invocation) awsKeys(ctx context.Context, settings Settings, outlet mcpw
 	}
 	client := outlet.Client()
 	defer client.CloseIdleConnections()
-	keys, err := awsChain{region: i.spec.Region, client: client, resolve: settings.Resolve}.find(ctx)
+	keys, err := awsChain{region: i.spec.Region, client: client, resolve: settings.Resolve, hide: outlet.Redactor}.find(ctx)
 	if err != nil {
 		return keys, fmt.Errorf("the default chain of AWS finds no credentials: %w", err)
 	}
