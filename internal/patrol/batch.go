@@ -197,6 +197,7 @@ func (b *batch) attempt(parting context.Context, results []unstored) error {
 	b.alive(began)
 	b.settle(results, true)
 	b.observer.Stored(len(results), time.Since(began))
+	b.compare(parting, results)
 	return nil
 }
 

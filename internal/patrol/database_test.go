@@ -24,19 +24,19 @@ var (
 
 // database is what the processes of a test share.
 type database struct {
-	mu        sync.Mutex
-	lease     registry.Lease
-	standings map[registry.Registration]registry.Standing
-	kept      map[string]registry.Record // by id
-	refused   int                        // writes under an old fence
-	poisoned  string                     // a component whose results are refused for what they are
-	refusing  bool                       // the results of all components are
-	rows      int                        // of history that may be trimmed
-	trimmed   []int                      // how many rows each call of Trim removed
+	mu       sync.Mutex
+	lease    registry.Lease
+	known    map[registry.Registration]registry.Known
+	kept     map[string]registry.Record // by id
+	refused  int                        // writes under an old fence
+	poisoned string                     // a component whose results are refused for what they are
+	refusing bool                       // the results of all components are
+	rows     int                        // of history that may be trimmed
+	trimmed  []int                      // how many rows each call of Trim removed
 }
 
 func newDatabase() *database {
-	return &database{standings: map[registry.Registration]registry.Standing{}, kept: map[string]registry.Record{}}
+	return &database{known: map[registry.Registration]registry.Known{}, kept: map[string]registry.Record{}}
 }
 
 // note reads or changes what is kept.
@@ -57,7 +57,7 @@ func (d *database) reading(t *testing.T, component *registry.Component) registry
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return component.Read(d.standings[registrationOf(t, component)], time.Now())
+	return component.Read(d.known[registrationOf(t, component)].Standing, time.Now())
 }
 
 func (d *database) results(name string) []registry.Record {
@@ -77,9 +77,9 @@ func (d *database) Known(_ context.Context, names []string) ([]registry.Known, e
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var known []registry.Known
-	for registration, standing := range d.standings {
+	for registration, one := range d.known {
 		if slices.Contains(names, registration.Name) {
-			known = append(known, registry.Known{Registration: registration, Standing: standing})
+			known = append(known, one)
 		}
 	}
 	return known, nil
@@ -101,8 +101,7 @@ func (d *database) Record(_ context.Context, fence *int64, records []registry.Re
 			continue
 		}
 		d.kept[record.ID] = record
-		standing := d.standings[record.Registration]
-		d.standings[record.Registration] = standing.After(registry.SeenOf(record.ID, record.Summary), record.Policy)
+		d.known[record.Registration], _ = d.known[record.Registration].After(record)
 	}
 	return nil
 }
@@ -166,6 +165,7 @@ type line struct {
 	cut     error         // what every call fails with; nil for a sound line
 	held    chan struct{} // that every write waits for; nil for none
 	refused int           // writes that failed because the lease was lost
+	read    int           // calls of Known
 }
 
 var errCut = fault.New(fault.Unavailable, "the line is cut")
@@ -218,7 +218,17 @@ func (l *line) reach(writes bool, call func() error) error {
 	return err
 }
 
+// readings is how often the store was asked what it knows.
+func (l *line) readings() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.read
+}
+
 func (l *line) Known(ctx context.Context, names []string) (known []registry.Known, err error) {
+	l.mu.Lock()
+	l.read++
+	l.mu.Unlock()
 	err = l.reach(false, func() error {
 		var failed error
 		known, failed = l.to.Known(ctx, names)

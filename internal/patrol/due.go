@@ -52,7 +52,10 @@ func next(began time.Time, name string, interval time.Duration) time.Time {
 // follows from it; it reports whether it is due at once: it never was probed, its
 // result no longer counts, or its time passed while nobody patrolled.
 func (e *entry) resume(known registry.Standing, now time.Time) bool {
-	e.standing, e.settled, e.due = known, known.Settled, now
+	if !known.RegisteredAt.IsZero() {
+		e.standing = known
+	}
+	e.settled, e.due = known.Settled, now
 	if !known.Fresh(now, e.policy) {
 		return true
 	}

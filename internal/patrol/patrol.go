@@ -70,6 +70,7 @@ type Limits struct {
 
 // Options is what a patrol works with. Log and Observer may be nil.
 type Options struct {
+	Name     string // of this process, by which others tell in their logs who patrols
 	Store    Store
 	Examiner Examiner
 	Log      *slog.Logger
@@ -106,7 +107,7 @@ func New(o Options) *Patrol {
 	}
 	return &Patrol{
 		store: o.Store, examiner: o.Examiner, log: o.Log, observer: o.Observer,
-		holder: uuid.NewString(), reloads: make(chan struct{}, 1), limits: o.Limits,
+		holder: o.Name + " " + uuid.NewString(), reloads: make(chan struct{}, 1), limits: o.Limits,
 	}
 }
 

@@ -90,6 +90,7 @@ func (p *Patrol) standBy(ctx context.Context) (registry.Lease, bool) {
 		}
 		lease, taken, err := p.look(ctx, &seen)
 		if taken {
+			p.tellTaken(ctx, lease, &seen)
 			return lease, true
 		}
 		if err != nil && ctx.Err() == nil && !seen.quiet {
@@ -114,6 +115,7 @@ func (p *Patrol) look(ctx context.Context, seen *watch) (registry.Lease, bool, e
 	if lease != seen.lease || seen.since.IsZero() {
 		if lease.Holder != "" && lease.Holder != p.holder {
 			p.note(func() { p.assured = now })
+			p.tellHolder(ctx, lease.Holder, seen)
 		}
 		seen.lease, seen.since = lease, now
 	}
@@ -131,7 +133,6 @@ func (p *Patrol) serve(ctx context.Context, lease registry.Lease) {
 	parting, done := outlasting(ctx, partingWait)
 	defer done()
 	s := p.newShift(lease.Fence, time.Now())
-	p.log.InfoContext(ctx, "this process patrols now", slog.Int64("fence", lease.Fence))
 	err := s.run(ctx, parting)
 	p.note(func() {
 		if p.onDuty != nil {

@@ -93,7 +93,7 @@ func patrols(t *testing.T, on patrol.Store, x patrol.Examiner, limits patrol.Lim
 	t.Helper()
 	s := &scene{line: &line{to: on}, observer: &observer{}, log: &bytes.Buffer{}}
 	s.Patrol = patrol.New(patrol.Options{
-		Store: s.line, Examiner: x, Observer: s.observer, Limits: limits, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+		Name: "test", Store: s.line, Examiner: x, Observer: s.observer, Limits: limits, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

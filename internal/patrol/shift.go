@@ -151,7 +151,7 @@ func (s *shift) start(ctx context.Context, e *entry, now time.Time) {
 	if lag > lateAfter && now.Sub(s.told) > tellEvery {
 		s.told = now
 		s.log.WarnContext(ctx, "the patrol is late; statuses become unknown when results grow too old",
-			slog.Duration("lag", lag), slog.String("component", e.name), slog.Int("under_way", s.schedule.running))
+			slog.Duration("lag", lag.Round(time.Millisecond)), slog.String("component", e.name), slog.Int("under_way", s.schedule.running))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s.schedule.begin(e, now, cancel)
@@ -183,7 +183,7 @@ func (s *shift) finish(ctx context.Context, end ending) {
 	default:
 		summary := end.record.Summary
 		s.observer.Examined(e.component.Kind(), summary)
-		e.observe(registry.SeenOf(end.record.ID, summary))
+		s.tellChange(ctx, &end.record, e.observe(&end.record))
 		e.reschedule(now)
 		s.batch.add(ctx, end.record, e)
 	}
@@ -254,6 +254,7 @@ func (s *shift) compose() (entries, atOnce []*entry, err error) {
 		e := s.schedule.entries[component.Name]
 		if e == nil || e.definition != definition {
 			e = &entry{name: component.Name, definition: definition, host: component.Spec.Host(), due: now}
+			e.standing.RegisteredAt = now
 			atOnce = append(atOnce, e)
 		}
 		if e.adopt(component, now) {

@@ -1,0 +1,97 @@
+package patrol
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// tellChange logs what a result makes of the status of a component: what it was
+// before, and what it is now. That it was unknown in between, because nobody
+// patrolled, is not told for each component.
+func (s *shift) tellChange(ctx context.Context, record *registry.Record, changes []registry.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	from, last := changes[0].From, changes[len(changes)-1]
+	if from == last.To {
+		return
+	}
+	level := slog.LevelWarn
+	if last.To == registry.Available {
+		level = slog.LevelInfo
+	}
+	s.log.LogAttrs(ctx, level, "the status of a component has changed",
+		slog.String("component", last.Component), slog.String("from", string(from)), slog.String("to", string(last.To)),
+		slog.Any("causes", last.Causes), slog.String("reason", visible(record.Summary.Reason)), slog.String("result", record.ID))
+}
+
+// compare warns of components whose tools are not the accepted ones, once for each
+// digest. The store is asked only about tools that are new to this shift: it alone
+// knows what somebody has accepted meanwhile.
+func (b *batch) compare(parting context.Context, stored []unstored) {
+	fresh := map[string]*entry{}
+	for _, one := range stored {
+		if digest := one.record.Summary.ToolsDigest; digest != "" && digest != one.of.compared {
+			fresh[one.of.name] = one.of
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(parting, recordWait)
+	defer cancel()
+	known, err := b.store.Known(ctx, slices.Sorted(maps.Keys(fresh)))
+	if err != nil {
+		return // The next results ask again.
+	}
+	for i := range known {
+		one, of := &known[i], fresh[known[i].Registration.Name]
+		of.compared = one.ToolsDigest
+		if !one.Drifted() || one.ToolsDigest == of.warned {
+			continue
+		}
+		of.warned = one.ToolsDigest
+		b.log.WarnContext(ctx, "the tools of a component are not the accepted ones", slog.String("component", of.name),
+			slog.String("tools", one.ToolsDigest), slog.String("accepted", one.AcceptedDigest),
+			slog.String("hint", "countersign component show "+of.name))
+	}
+}
+
+// tellHolder logs who patrols in the place of this process, once for each.
+func (p *Patrol) tellHolder(ctx context.Context, holder string, seen *watch) {
+	if holder != seen.lease.Holder {
+		p.log.InfoContext(ctx, "another process patrols; this one stands by", slog.String("holder", visible(holder)))
+	}
+}
+
+// tellTaken logs that this process patrols, and in whose place when that one had
+// not given the lease back.
+func (p *Patrol) tellTaken(ctx context.Context, lease registry.Lease, seen *watch) {
+	attributes := []slog.Attr{slog.Int64("fence", lease.Fence)}
+	if before := seen.lease.Holder; before != "" && before != p.holder {
+		attributes = append(attributes, slog.String("instead_of", visible(before)), slog.Duration("silent_for", time.Since(seen.since).Round(time.Millisecond)))
+	}
+	p.log.LogAttrs(ctx, slog.LevelInfo, "this process patrols now", attributes...)
+}
+
+// visible returns at most MaxDetail bytes of untrusted text, and characters that
+// control a terminal or the direction of text as escapes (\u202e).
+func visible(text string) string {
+	var out strings.Builder
+	for _, r := range registry.Shorten(text, registry.MaxDetail) {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
