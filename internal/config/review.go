@@ -56,15 +56,30 @@ func (r *reviewer) component(component *registry.Component) []Problem {
 		warnings = append(warnings, r.doubt(p.child("ttl"), "one probe that is late or lost makes the status unknown",
 			"Write at least two intervals; it is three when the key is left out."))
 	}
-	if component.Timeout > policy.Interval {
-		warnings = append(warnings, r.doubt(p.child("timeout"), fmt.Sprintf("a probe may take longer than the interval, which is %v", policy.Interval),
-			"Make the timeout shorter, or the interval longer."))
-	}
+	warnings = append(warnings, r.timeout(p, component.Timeout, policy.Interval)...)
 	if component.ProbingDeadline > 0 && component.ProbingDeadline < component.Timeout {
 		warnings = append(warnings, r.doubt(p.child("probing_deadline"), "the status may be unknown before the first probe has ended",
 			"Write a time that is longer than the timeout."))
 	}
 	return warnings
+}
+
+// usualTimeout is the shortest time-out that a component has whose file says
+// nothing of it.
+const usualTimeout = 10 * time.Second
+
+// timeout says that a component which hangs is not probed at its interval, so that
+// results grow too old and its status is unknown at times.
+func (r *reviewer) timeout(p path, timeout, interval time.Duration) []Problem {
+	at := p.child("timeout")
+	if timeout == 0 {
+		at, timeout = p.child("interval"), usualTimeout
+	}
+	if timeout <= interval {
+		return nil
+	}
+	return []Problem{r.doubt(at, fmt.Sprintf("a probe may take longer than the interval: the timeout is %v, and the interval %v", timeout, interval),
+		"Make the timeout shorter, or the interval longer.")}
 }
 
 // slot says which component's results a slot relies on for longer than the

@@ -86,6 +86,8 @@ components:
   sound: {kind: mcp_server, url: http://127.0.0.1:8080, interval: 30s, ttl: 60s, timeout: 30s, probing_deadline: 30s, drift: block}
   slow: {kind: mcp_server, url: http://127.0.0.1:8080, interval: 1s, timeout: 2s, probing_deadline: 1s}
   alone: {kind: mcp_server, url: http://127.0.0.1:8080, timeout: 1m, drift: block}
+  quick: {kind: mcp_server, url: http://127.0.0.1:8080, interval: 9s}
+  usual: {kind: mcp_server, url: http://127.0.0.1:8080, interval: 10s}
 slots:
   old: {primary: sound, fallbacks: [asm], max_age: 1m}
   young: {primary: asm, max_age: 59s}
@@ -100,14 +102,15 @@ patrol: {concurrency: 4, per_host: 5}
 	}
 	want := []string{
 		"3:75: one probe that is late or lost makes the status unknown / Write at least two intervals; it is three when the key is left out.",
-		"5:79: a probe may take longer than the interval, which is 1s / Make the timeout shorter, or the interval longer.",
+		"5:79: a probe may take longer than the interval: the timeout is 2s, and the interval 1s / Make the timeout shorter, or the interval longer.",
 		"5:101: the status may be unknown before the first probe has ended / Write a time that is longer than the timeout.",
-		"6:66: a probe may take longer than the interval, which is 30s / Make the timeout shorter, or the interval longer.",
+		"6:66: a probe may take longer than the interval: the timeout is 1m0s, and the interval 30s / Make the timeout shorter, or the interval longer.",
 		"6:77: this blocks nothing, since no slot names the component / Name the component in a slot, or leave out the key.",
-		"8:52: a result of asm does not count that long: its ttl is 59s / Write a shorter time, or leave out the key: the component is probed then.",
-		"11:3: every slot is optional, so the run starts whatever is broken / Make a slot required, if there is one that the run cannot do without.",
-		"13:31: the roll-ups go before the results, which are kept for 48h0m0s / Make raw shorter, or hourly longer.",
-		"14:36: concurrency permits only 4 probes at once / Make one smaller or the other larger.",
+		"7:67: a probe may take longer than the interval: the timeout is 10s, and the interval 9s / Make the timeout shorter, or the interval longer.",
+		"10:52: a result of asm does not count that long: its ttl is 59s / Write a shorter time, or leave out the key: the component is probed then.",
+		"13:3: every slot is optional, so the run starts whatever is broken / Make a slot required, if there is one that the run cannot do without.",
+		"15:31: the roll-ups go before the results, which are kept for 48h0m0s / Make raw shorter, or hourly longer.",
+		"16:36: concurrency permits only 4 probes at once / Make one smaller or the other larger.",
 	}
 	if diff := cmp.Diff(want, briefly(loaded.Warnings(Resolver{}))); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
