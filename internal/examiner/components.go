@@ -15,6 +15,10 @@ const (
 	shownHours   = 48
 )
 
+// readAtOnce is of how many components the store is asked at a time, so that a page
+// of one status that many have does not read all of them.
+const readAtOnce = 500
+
 // Components lists components in the order of their names, with the status of
 // each. Faults: InvalidArgument, Unavailable.
 func (e *Examiner) Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
@@ -28,21 +32,23 @@ func (e *Examiner) Components(ctx context.Context, query registry.ComponentQuery
 	if query.Status == "" {
 		names = names[:min(len(names), limit+1)] // one more tells whether there is a next page
 	}
-	known, err := e.known(ctx, names)
-	if err != nil {
-		return page, err
-	}
 	now := e.now()
-	for _, name := range names {
-		reading := present.entries[name].read(known[name], now)
-		if query.Status != "" && reading.Status != query.Status {
-			continue
+	for part := range slices.Chunk(names, readAtOnce) {
+		known, err := e.known(ctx, part)
+		if err != nil {
+			return page, err
 		}
-		if len(page.Components) == limit {
-			page.NextCursor = page.Components[limit-1].Name
-			break
+		for _, name := range part {
+			reading := present.entries[name].read(known[name], now)
+			if query.Status != "" && reading.Status != query.Status {
+				continue
+			}
+			if len(page.Components) == limit {
+				page.NextCursor = page.Components[limit-1].Name
+				return page, nil
+			}
+			page.Components = append(page.Components, reading)
 		}
-		page.Components = append(page.Components, reading)
 	}
 	return page, nil
 }

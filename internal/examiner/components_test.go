@@ -2,6 +2,7 @@ package examiner_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +62,42 @@ func TestComponents_pagesAndFilters(t *testing.T) {
 	n.store.breakDown(errBroken)
 	_, err := n.Components(t.Context(), registry.ComponentQuery{})
 	wantFault(t, err, fault.Unavailable)
+}
+
+// TestComponents_readsInPartsForAPageOfOneStatus lists what all have, which must not
+// cost a reading of all for each page, and what none has.
+func TestComponents_readsInPartsForAPageOfOneStatus(t *testing.T) {
+	t.Parallel()
+	const many, most = 2_100, 500
+	registered := &registry.Registered{}
+	for i := range many {
+		registered.Components = append(registered.Components, registry.Component{
+			Name: fmt.Sprintf("c%d", i), Spec: &registry.MCPServer{URL: "http://127.0.0.1:1"},
+		})
+	}
+	b := start(t, registered)
+	for status, pages := range map[registry.Status]int{registry.Probing: many / registry.MaxPage, registry.Available: 1} {
+		listed, cursor := 0, ""
+		for range pages {
+			b.store.asked = nil
+			page, err := b.Components(t.Context(), registry.ComponentQuery{Status: status, Limit: registry.MaxPage, Cursor: cursor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed, cursor = listed+len(page.Components), page.NextCursor
+			for _, names := range b.store.asked {
+				if len(names) > most {
+					t.Errorf("the store was asked of %d components at once", len(names))
+				}
+			}
+			if status == registry.Probing && len(b.store.asked) != 1 {
+				t.Errorf("a page took %d questions", len(b.store.asked))
+			}
+		}
+		if want := map[registry.Status]int{registry.Probing: many}[status]; listed != want || cursor != "" {
+			t.Errorf("%s: %d are listed, want %d, and the next is after %q", status, listed, want, cursor)
+		}
+	}
 }
 
 func TestComponent_tellsAllThatIsKnown(t *testing.T) {
