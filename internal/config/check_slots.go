@@ -93,6 +93,20 @@ func (f *filler) fill(p path, made registry.Slot) {
 		}
 		seen[component] = true
 	}
+	f.demands(p, kindOf)
+}
+
+// demands refuses those that no component of the slot's kind can meet.
+func (f *filler) demands(p path, of registry.Kind) {
+	kind, known := f.decoder.kinds.of(string(of))
+	if !known || kind.isServer {
+		return
+	}
+	for _, each := range []struct{ key, what string }{{"require_tools", "tools"}, {"min_version", "version of a server"}} {
+		if f.has(p.child(each.key)) {
+			f.complainOfKey(p.child(each.key), fmt.Sprintf("a component of the kind %s has no %s", of, each.what), "Leave it out.")
+		}
+	}
 }
 
 // refers reports whether one of the names is there, which are sorted; where is the

@@ -106,7 +106,6 @@ components:
     kind: mcp_server
     command: [npx, -y, server]
     env: {MODE: fast, TOKEN: env:TOKEN}
-    cwd: .
     canary: {tool: t, expect: {matches: '^a\d$'}}
   api:
     kind: mcp_server

@@ -44,7 +44,7 @@ func withGadget() kinds {
 			}
 			return nil
 		},
-		func(registry.Spec) Shown { return Shown{} },
+		func(registry.Spec) Shown { return Shown{} }, false,
 	})
 }
 
@@ -126,8 +126,17 @@ func TestShow_tellsWhereAComponentIsWithoutWhatMayBeSecret(t *testing.T) {
 	t.Parallel()
 	for want, spec := range map[Shown]registry.Spec{
 		{registry.ThreeGates, "http://127.0.0.1/"}: &registry.MCPServer{Profile: registry.ThreeGates, URL: "http://127.0.0.1/?key=k"},
-		{registry.Protocol, "server"}:              &registry.MCPServer{Profile: registry.Protocol, Command: []string{"server", "--key", "k"}},
-		{}:                                         gadgetSpec{},
+		{registry.Protocol, "server …"}:            &registry.MCPServer{Profile: registry.Protocol, Command: []string{"server", "--key", "k"}},
+		{registry.Protocol, "server"}:              &registry.MCPServer{Profile: registry.Protocol, Command: []string{"server"}},
+		{registry.Protocol, "/usr/bin/node one.js …"}: &registry.MCPServer{
+			Profile: registry.Protocol, Command: []string{"/usr/bin/node", "one.js", "k", "k"},
+		},
+		{registry.Protocol, "npx -y @scope/server /dev/null …"}: &registry.MCPServer{
+			Profile: registry.Protocol, Command: []string{"npx", "-y", "@scope/server", "/dev/null", "/dev/none", "k"},
+		},
+		{registry.Protocol, "node …"}:      &registry.MCPServer{Profile: registry.Protocol, Command: []string{"node", "--token", "k"}},
+		{registry.Protocol, "node … /dev"}: &registry.MCPServer{Profile: registry.Protocol, Command: []string{"node", "--token=k", "/dev"}},
+		{}:                                 gadgetSpec{},
 	} {
 		if got := Show(&registry.Component{Spec: spec}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)

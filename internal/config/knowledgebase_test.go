@@ -47,7 +47,7 @@ components:
 	if got := Show(&loaded.Components[1]); got != (Shown{registry.Protocol, "docs"}) {
 		t.Errorf("it is shown as %+v", got)
 	}
-	warnings := briefly(loaded.Warnings(Resolver{Lookup: func(string) (string, bool) { return "x", true }}))
+	warnings := briefly(loaded.Warnings(Resolver{Lookup: func(name string) (string, bool) { return "x", name != "PATH" }}))
 	wantWarnings := []string{
 		"8:12: this blocks nothing, since no slot names the component / Name the component in a slot, or leave out the key.",
 		"14:54: no id is expected, so these are not looked at / Add expect_ids with an id that the query must find.",

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -113,7 +114,7 @@ func (written *mcpServer) remote(c *checker, p path, made *registry.MCPServer) {
 func (written *mcpServer) started(c *checker, p path, made *registry.MCPServer) {
 	made.Command = c.command(p.child("command"), written.Command)
 	made.Env = c.environment(p.child("env"), written.Env)
-	made.Dir = c.within(p.child("cwd"), written.CWD)
+	made.Dir = cmp.Or(c.within(p.child("cwd"), written.CWD), c.folder)
 	for _, key := range []string{"mcp_url", "credentials"} {
 		if c.has(p.child(key)) {
 			c.complainOfKey(p.child(key), key+" is for a server with a url", "Leave it out; what a started server needs to know goes to env.")
@@ -153,50 +154,4 @@ func (c *checker) environment(p path, written map[string]hiddenText) map[string]
 		made[key] = c.secretOrText(p.child(key), string(written[key]))
 	}
 	return made
-}
-
-// shownOfMCPServer is the address without its query, or the program.
-func shownOfMCPServer(spec registry.Spec) Shown {
-	server, ok := spec.(*registry.MCPServer)
-	if !ok {
-		return Shown{}
-	}
-	return shownOfServer(server)
-}
-
-func shownOfServer(server *registry.MCPServer) Shown {
-	switch {
-	case len(server.Command) > 0:
-		return Shown{Profile: server.Profile, Target: server.Command[0]}
-	}
-	address, _, _ := strings.Cut(server.URL, "?")
-	return Shown{Profile: server.Profile, Target: address}
-}
-
-func doubtsOfMCPServer(r *reviewer, p path, component *registry.Component) []Problem {
-	server, ok := component.Spec.(*registry.MCPServer)
-	if !ok {
-		return nil
-	}
-	warnings := doubtsOfServer(r, p, component.Name, server)
-	if server.Profile == registry.Protocol && server.Canary == nil {
-		warnings = append(warnings, r.doubtOfKey(p, "there is no canary, so the gate test will fail with not_configured",
-			"Add canary: {tool: NAME} with a harmless tool of the server; a probe names a likely one."))
-	}
-	return warnings
-}
-
-// doubtsOfServer are those of every component that has an MCP server.
-func doubtsOfServer(r *reviewer, p path, name string, server *registry.MCPServer) []Problem {
-	var warnings []Problem
-	for _, each := range []struct{ key, address string }{{"url", server.URL}, {"mcp_url", server.MCPURL}} {
-		if each.address != "" && !server.Credentials.IsZero() && !confidential(each.address) {
-			warnings = append(warnings, r.doubt(p.child(each.key), "the credentials are sent there in the clear", "Use https."))
-		}
-	}
-	if server.Drift == registry.DriftBlocks && !r.slotted[name] {
-		warnings = append(warnings, r.doubt(p.child("drift"), "this blocks nothing, since no slot names the component",
-			"Name the component in a slot, or leave out the key."))
-	}
-	return warnings
 }

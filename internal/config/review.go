@@ -13,12 +13,13 @@ import (
 type reviewer struct {
 	*Config
 
-	ttls    map[string]time.Duration // of the components
-	slotted map[string]bool          // the components that slots name
+	resolver Resolver
+	ttls     map[string]time.Duration // of the components
+	slotted  map[string]bool          // the components that slots name
 }
 
-func newReviewer(c *Config) *reviewer {
-	r := &reviewer{Config: c, ttls: map[string]time.Duration{}, slotted: map[string]bool{}}
+func newReviewer(c *Config, resolver Resolver) *reviewer {
+	r := &reviewer{Config: c, resolver: resolver, ttls: map[string]time.Duration{}, slotted: map[string]bool{}}
 	for i := range c.Components {
 		r.ttls[c.Components[i].Name] = c.Components[i].Policy().TTL
 	}
@@ -32,6 +33,7 @@ func newReviewer(c *Config) *reviewer {
 
 func (r *reviewer) doubts() []Problem {
 	warnings := r.bounds()
+	warnings = append(warnings, r.canary("front/test/canary", r.Front.Canary)...)
 	for i := range r.Components {
 		warnings = append(warnings, r.component(&r.Components[i])...)
 	}

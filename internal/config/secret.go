@@ -31,6 +31,14 @@ type Resolver struct {
 	Lookup func(name string) (value string, ok bool) // of the environment
 }
 
+// lookup is Lookup; without one, nothing is set.
+func (r Resolver) lookup(name string) (string, bool) {
+	if r.Lookup == nil {
+		return "", false
+	}
+	return r.Lookup(name)
+}
+
 // Resolve returns the secret that env:NAME or file:PATH names; one line feed at
 // the end of a file is left out. No fault holds the secret.
 // Faults: Unavailable when it cannot be had, InvalidArgument for no reference.

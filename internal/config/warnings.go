@@ -14,8 +14,8 @@ const readableByAll = 0o004
 
 // Warnings returns what is valid and yet likely to fail or to be regretted: a
 // secret that cannot be had from here, one that every user of this machine can
-// read, one that is sent in the clear, a server without a canary, a result that
-// counts for too short a time, a run that needs nothing. It has none of what no
+// read, one that is sent in the clear, a server without a canary, a program that is
+// not there, a result that counts for too short a time, a run that needs nothing. It has none of what no
 // file says.
 func (c *Config) Warnings(resolver Resolver) []Problem {
 	if c.decoder == nil {
@@ -27,7 +27,7 @@ func (c *Config) Warnings(resolver Resolver) []Problem {
 			warnings = append(warnings, c.doubt(each.path, message, hint))
 		}
 	}
-	warnings = append(warnings, newReviewer(c).doubts()...)
+	warnings = append(warnings, newReviewer(c, resolver).doubts()...)
 	slices.SortStableFunc(warnings, inFileOrder)
 	return warnings
 }

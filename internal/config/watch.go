@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -127,8 +128,8 @@ func (w *watch) judge(now look, content string, err error) {
 
 // NeedsRestart returns a warning for each thing in which the next configuration
 // differs from the one with which serve was started and which serve takes up only
-// when it is started again.
-func (c *Config) NeedsRestart(next *Config) []Problem {
+// when it is started again. The keys that flags have overruled are none of them.
+func (c *Config) NeedsRestart(next *Config, overruled ...string) []Problem {
 	var warnings []Problem
 	for _, each := range []struct {
 		key     path
@@ -137,7 +138,7 @@ func (c *Config) NeedsRestart(next *Config) []Problem {
 		{"listen", c.Listen != next.Listen},
 		{"db", !c.DB.Equal(next.DB)},
 	} {
-		if each.changed {
+		if each.changed && !slices.Contains(overruled, string(each.key)) {
 			warnings = append(warnings, next.doubt(each.key,
 				string(each.key)+" has changed, which needs a restart", "Until then serve goes on as it was started."))
 		}

@@ -252,6 +252,9 @@ func TestNeedsRestart_tellsWhatServeCannotChange(t *testing.T) {
 			t.Errorf("%s(-want +got):\n%s", text, diff)
 		}
 	}
+	if got := started.NeedsRestart(parsed("db: other.db\nlisten: 127.0.0.1:2\n"), "listen", "db"); len(got) != 0 {
+		t.Errorf("where flags beat the file: %v", got)
+	}
 	if got := Default().NeedsRestart(parsed("components: {}")); len(got) != 0 {
 		t.Errorf("without a file: %v", got)
 	}
