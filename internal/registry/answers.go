@@ -43,9 +43,10 @@ type ComponentView struct {
 type Examination struct {
 	Reading
 
-	Passed bool            `json:"passed"`
-	Result json.RawMessage `json:"result"`
-	Drift  *Drift          `json:"drift,omitempty"`
+	Passed  bool            `json:"passed"`
+	Result  json.RawMessage `json:"result"`
+	Drift   *Drift          `json:"drift,omitempty"`
+	Trusted bool            `json:"trusted_at_first_sight,omitempty"` // its tools were accepted now, since none had been
 }
 
 // Acceptance is the answer to the acceptance of a component's tools.
@@ -54,13 +55,17 @@ type Acceptance struct {
 	Was    string `json:"was,omitempty"` // the digest accepted before
 	Digest string `json:"digest"`        // the one accepted now
 	Drift  *Drift `json:"drift,omitempty"`
+	// Reason says why the newest probe did not pass, which acceptance does not
+	// change; untrusted text.
+	Reason string `json:"reason,omitempty"`
 }
 
 // TicketReport is the answer to whether a ticket still holds.
 type TicketReport struct {
-	Run   string        `json:"run"`
-	Holds bool          `json:"holds"`
-	Slots []TicketCheck `json:"slots"`
+	Run      string        `json:"run"`
+	IssuedAt string        `json:"issued_at,omitempty"` // RFC 3339 in UTC; absent when the signature is not ours
+	Holds    bool          `json:"holds"`
+	Slots    []TicketCheck `json:"slots"`
 	// Reason says why it does not hold when no slot does, such as a signature of
 	// another key.
 	Reason string `json:"reason,omitempty"`

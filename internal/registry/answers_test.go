@@ -24,15 +24,22 @@ func TestAnswers_haveTheShapesOfTheContract(t *testing.T) {
 		held.Slots[1].Compare(slot.Judge(server("writer"), now)),
 	})
 	view := view(t)
+	drifted := view.Reading
+	drifted.Drifting = registry.DriftBlocks
 	for name, answer := range map[string]any{
 		"preflight":         preflight,
 		"preflight-refused": refused,
 		"ticket-report":     report,
 		"ticket-foreign":    registry.TicketReport{Run: "nightly", Slots: []registry.TicketCheck{}, Reason: "the signature is not ours"},
 		"component-view":    view,
-		"component-page":    registry.ComponentPage{Components: []registry.Reading{view.Reading, unprobed()}, NextCursor: "asm"},
-		"examination":       registry.Examination{Reading: view.Reading, Result: view.Result, Drift: drift()},
-		"acceptance":        registry.Acceptance{Name: "asm", Was: "sha256:aa", Digest: "sha256:cc", Drift: drift()},
+		"component-page":    registry.ComponentPage{Components: []registry.Reading{drifted, unprobed()}, NextCursor: "asm"},
+		"examination":       registry.Examination{Reading: view.Reading, Result: view.Result, Drift: drift(), Trusted: true},
+		"acceptance": registry.Acceptance{
+			Name: "asm", Was: "sha256:aa", Digest: "sha256:cc", Reason: "listTools: missing_tool: not listed: masscan",
+			Drift: &registry.Drift{Abridged: true, Changed: []registry.ToolChange{{Name: "scan", What: []string{"inputSchema"}, Texts: []registry.TextChange{
+				{What: "inputSchema", At: "properties.rate", Before: new(`{"type":"integer"}`), After: new(`{"type":"string"}`), LeftOut: 7},
+			}}}},
+		},
 	} {
 		golden(t, name, answer)
 	}

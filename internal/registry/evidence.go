@@ -26,6 +26,16 @@ const (
 	OutcomeUndecided Outcome = "undecided"
 )
 
+// past says it of a result that counts no more.
+func (o Outcome) past() string {
+	switch o {
+	case OutcomePassed, OutcomeFailed:
+		return "had " + string(o)
+	case OutcomeUndecided:
+	}
+	return "was " + string(OutcomeUndecided)
+}
+
 // Summary is what results of every kind have in common. What a server said in it
 // is untrusted text.
 type Summary struct {

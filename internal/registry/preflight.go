@@ -11,6 +11,7 @@ type Probed struct {
 	ResultID string
 	Summary  Summary
 	Drift    *Drift // from the accepted tools; nil when there is none
+	Trusted  bool   // its tools were accepted with it, since none had been
 	Reused   bool   // it was stored before, and the slot's maximum age permits it
 }
 
@@ -23,6 +24,7 @@ type Attempt struct {
 	ResultID  string  `json:"result_id"`
 	Degraded  bool    `json:"degraded,omitempty"`
 	Reused    bool    `json:"reused,omitempty"`
+	Trusted   bool    `json:"trusted_at_first_sight,omitempty"` // its tools were accepted now, since none had been
 
 	pins *pins // what a ticket keeps of it; only Judge sets them
 }
@@ -57,7 +59,7 @@ func (s *Slot) Judge(component *Component, probed Probed) Attempt {
 	attempt := Attempt{
 		Component: component.Name, Passed: probed.Summary.Outcome == OutcomePassed,
 		Causes: append([]Cause{}, probed.Summary.Causes...), Reason: probed.Summary.Reason,
-		ResultID: probed.ResultID, Degraded: probed.Summary.Degraded, Reused: probed.Reused,
+		ResultID: probed.ResultID, Degraded: probed.Summary.Degraded, Reused: probed.Reused, Trusted: probed.Trusted,
 		pins: &pins{probed.Summary.ToolsDigest, probed.Summary.ImageDigest, probed.Summary.ContentVersion},
 	}
 	if !attempt.Passed {
@@ -69,12 +71,18 @@ func (s *Slot) Judge(component *Component, probed Probed) Attempt {
 		return attempt
 	}
 	said := because("its tools are not the accepted ones", probed.Drift.String())
-	if spec, can := component.Spec.(driftBlocker); can && spec.BlocksDrift() {
+	if component.blocksDrift() {
 		attempt.refuse(ToolsChanged, said)
 	} else {
 		attempt.say(said)
 	}
 	return attempt
+}
+
+// blocksDrift reports whether a change of the tools keeps a run from starting.
+func (c *Component) blocksDrift() bool {
+	spec, can := c.Spec.(driftBlocker)
+	return can && spec.BlocksDrift()
 }
 
 // driftBlocker is a Spec whose tools may be such that a change of them blocks.

@@ -96,6 +96,13 @@ func (k Known) Drifted() bool {
 	return k.AcceptedDigest != "" && k.ToolsDigest != "" && k.AcceptedDigest != k.ToolsDigest
 }
 
+// TrustedWith reports whether the tools were accepted with this result, since none
+// had been: trust on first use.
+func (k Known) TrustedWith(record Record) bool {
+	return k.Registration == record.Registration && record.Summary.Outcome == OutcomePassed && record.Summary.ToolsDigest != "" &&
+		k.AcceptedDigest == record.Summary.ToolsDigest && k.AcceptedAt.Equal(record.Summary.ProbedAt)
+}
+
 // Change is one change of status: from Probing with the first result, and to and
 // from Unknown, as well as between Available and Unavailable. ResultID is the
 // result that brought it: for a change to Unknown because of its age the one that

@@ -241,6 +241,29 @@ type Reading struct {
 	AgeMs    *int64  `json:"age_ms"`          // of the result, in milliseconds; null when there is none
 	ResultID *string `json:"result_id"`       // of the newest result; null when there is none
 	Since    string  `json:"since,omitempty"` // when the status began, RFC 3339 in UTC; absent when no clock tells
+
+	// Drifting says what becomes of a component whose tools are not the accepted
+	// ones; empty while they are.
+	Drifting Drifting `json:"drifting,omitempty"`
+}
+
+// ReadKnown is Read, and tells whether the tools are the accepted ones.
+func (c *Component) ReadKnown(known Known, now time.Time) Reading {
+	reading := c.Read(known.Standing, now)
+	if !known.Drifted() {
+		return reading
+	}
+	said := "its tools are not the accepted ones"
+	reading.Drifting = DriftWarns
+	if c.blocksDrift() {
+		reading.Drifting = DriftBlocks
+		said += ", so a preflight refuses it"
+	}
+	if reading.Reason != "" {
+		said = Shorten(reading.Reason, MaxDetail-len("; ")-len(said)) + "; " + said
+	}
+	reading.Reason = said
+	return reading
 }
 
 // Read computes the status of a component at a moment.
@@ -261,7 +284,7 @@ func (c *Component) Read(s Standing, now time.Time) Reading {
 		reading.Reason = "the newest result is dated ahead of this clock: is the time right here, and where it was probed?"
 	case !s.Fresh(now, policy):
 		reading.Status = Unknown
-		reading.Reason = because("the newest result is too old to count; it was "+string(s.Last.Outcome), s.Last.Reason)
+		reading.Reason = because("the newest result is too old to count: is countersign serve running? It "+s.Last.Outcome.past(), s.Last.Reason)
 		if s.Settled != "" {
 			since = s.ends(policy)
 		}

@@ -56,7 +56,7 @@ func (t TicketSlot) Compare(now Attempt) TicketCheck {
 // NewTicketReport says whether a ticket holds whose signature is good: there is a
 // check of each of its slots, and each is ok.
 func NewTicketReport(ticket *Ticket, checks []TicketCheck) TicketReport {
-	report := TicketReport{Run: ticket.Run, Slots: append([]TicketCheck{}, checks...), Holds: len(checks) == len(ticket.Slots)}
+	report := TicketReport{Run: ticket.Run, IssuedAt: ticket.IssuedAt, Slots: append([]TicketCheck{}, checks...), Holds: len(checks) == len(ticket.Slots)}
 	for i := range checks {
 		report.Holds = report.Holds && checks[i].OK && checks[i].Slot == ticket.Slots[i].Slot
 	}

@@ -178,7 +178,7 @@ func TestDrift_seesEveryEdit(t *testing.T) {
 			want.Changed = []registry.ToolChange{{Name: "edited", What: []string{what}}}
 		}
 		after := written(t, edited)
-		if diff := cmp.Diff(want, registry.DriftOf(before, after)); diff != "" {
+		if diff := cmp.Diff(want, named(registry.DriftOf(before, after))); diff != "" {
 			t.Fatalf("drift (-want +got):\n%s", diff)
 		}
 		if digestOf(t, before) == digestOf(t, after) && len(edited) > 0 {
