@@ -134,7 +134,7 @@ type Hour struct {
 type Retention struct {
 	Raw      time.Duration // how long results are kept
 	Hourly   time.Duration // how long roll-ups are kept
-	MaxBytes int64         // what results and roll-ups take at most; the oldest results go first
+	MaxBytes int64         // what results, roll-ups and preflights take at most; the oldest go first
 }
 
 // The defaults of Retention.
