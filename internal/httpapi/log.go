@@ -25,7 +25,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		answer := &watched{ResponseWriter: w}
 		defer func() {
 			status := cmp.Or(answer.status, http.StatusOK)
-			s.options.Log.LogAttrs(ctx, levelOf(status), "request",
+			s.options.Log.LogAttrs(ctx, levelOf(r.URL.Path, status), "request",
 				slog.String("method", r.Method),
 				slog.String("path", shownPath(r)),
 				slog.Int("status", status),
@@ -36,7 +36,15 @@ func (s *Server) logged(next http.Handler) http.Handler {
 	})
 }
 
-func levelOf(status int) slog.Level {
+// levelOf keeps what probes and scrapes ask again and again out of an ordinary
+// log, but not that they failed.
+func levelOf(path string, status int) slog.Level {
+	switch path {
+	case PathHealthz, pathHealth, PathTest, PathMetrics:
+		if status < http.StatusMultipleChoices {
+			return slog.LevelDebug
+		}
+	}
 	if status >= http.StatusInternalServerError {
 		return slog.LevelWarn
 	}

@@ -1,13 +1,18 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/countersign-dev/countersign/gates"
 )
 
 func TestRun_finishesTheCallsInFlight(t *testing.T) {
@@ -131,6 +136,33 @@ func TestLog_tellsEachRequestWithoutItsSecrets(t *testing.T) {
 	}
 	if strings.Contains(log, "hidden") {
 		t.Errorf("the log holds a secret:\n%s", log)
+	}
+}
+
+func TestLog_leavesOutWhatProbesAskAgainAndAgainUnlessItFails(t *testing.T) {
+	server := plain()
+	var broken atomic.Bool
+	server.options.Dependencies = []gates.Dependency{gates.Required("database", gates.Func(func(context.Context) error {
+		if broken.Load() {
+			return errors.New("gone")
+		}
+		return nil
+	}))}
+	run := start(t, server)
+	for _, path := range []string{"/healthz", "/health", "/metrics"} {
+		run.do(t, http.MethodGet, path, nil, "")
+	}
+	run.do(t, http.MethodPost, "/healthz", nil, "")
+	broken.Store(true)
+	run.do(t, http.MethodGet, "/test", nil, "")
+	run.stop()
+	if err := <-run.over; err != nil {
+		t.Errorf("Run = %v", err)
+	}
+	log := run.log.String()
+	if strings.Count(log, "msg=request") != 2 || !strings.Contains(log, "level=INFO msg=request method=POST path=/healthz status=405") ||
+		!strings.Contains(log, "level=WARN msg=request method=GET path=/test status=503") {
+		t.Errorf("the log is\n%s", log)
 	}
 }
 

@@ -25,9 +25,9 @@ const (
 )
 
 // NewLogger returns a logger that writes lines of level and above to out, with
-// times in UTC. Faults: InvalidArgument for an unknown format.
+// times in UTC and durations as text with their unit. Faults: InvalidArgument for an unknown format.
 func NewLogger(out io.Writer, format Format, level slog.Level) (*slog.Logger, error) {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: inUTC}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: spelt}
 	switch format {
 	case Text:
 		return slog.New(slog.NewTextHandler(out, options)), nil
@@ -39,9 +39,15 @@ func NewLogger(out io.Writer, format Format, level slog.Level) (*slog.Logger, er
 	}
 }
 
-func inUTC(groups []string, attr slog.Attr) slog.Attr {
-	if len(groups) == 0 && attr.Key == slog.TimeKey && attr.Value.Kind() == slog.KindTime {
-		return slog.Time(slog.TimeKey, attr.Value.Time().UTC())
+func spelt(groups []string, attr slog.Attr) slog.Attr {
+	switch attr.Value.Kind() {
+	case slog.KindTime:
+		if len(groups) == 0 && attr.Key == slog.TimeKey {
+			return slog.Time(slog.TimeKey, attr.Value.Time().UTC())
+		}
+	case slog.KindDuration:
+		return slog.String(attr.Key, attr.Value.Duration().String())
+	default:
 	}
 	return attr
 }

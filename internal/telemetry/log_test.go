@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/telemetry"
@@ -34,6 +35,20 @@ func TestNewLogger_writesOneLineForEachRecordWhateverItHolds(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &record); err != nil || record["title"] != hostile {
 				t.Errorf("the record reads %v (%v)", record, err)
 			}
+		}
+	}
+}
+
+func TestNewLogger_writesDurationsWithTheirUnit(t *testing.T) {
+	for format, want := range map[telemetry.Format]string{telemetry.Text: "lag=6.056s", telemetry.JSON: `"lag":"6.056s"`} {
+		var out bytes.Buffer
+		log, err := telemetry.NewLogger(&out, format, slog.LevelInfo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.InfoContext(t.Context(), "late", slog.Duration("lag", 6056*time.Millisecond))
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %s holds no %s", format, out.String(), want)
 		}
 	}
 }
