@@ -24,14 +24,18 @@ func (e *Examiner) Accept(ctx context.Context, name string) (registry.Acceptance
 	if known.Registration != one.registration || known.Standing.Last.ID == "" {
 		return registry.Acceptance{}, nothingToAccept(name, "has not been probed as what it is now")
 	}
-	digest, err := e.broughtHome(ctx, known)
+	newest, err := e.broughtHome(ctx, known)
 	if err != nil {
 		return registry.Acceptance{}, err
 	}
+	digest := newest.ToolsDigest
 	if digest == "" {
 		return registry.Acceptance{}, nothingToAccept(name, "did not show its tools in its newest probe")
 	}
 	made := registry.Acceptance{Name: name, Was: known.AcceptedDigest, Digest: digest}
+	if newest.Outcome != registry.OutcomePassed {
+		made.Reason = newest.Reason
+	}
 	if made.Was == digest {
 		return made, nil
 	}
@@ -49,16 +53,15 @@ func nothingToAccept(name, why string) error {
 		WithHint("Probe it with `countersign probe %s`, then accept what it shows.", name)
 }
 
-// broughtHome is the digest of the tools of the newest result; empty when it has
-// none.
-func (e *Examiner) broughtHome(ctx context.Context, known registry.Known) (string, error) {
+// broughtHome is what the newest result says; the zero value when it is gone.
+func (e *Examiner) broughtHome(ctx context.Context, known registry.Known) (registry.Summary, error) {
 	document, kind, err := e.document(ctx, known.Standing.Last.ID)
 	if err != nil || len(document) == 0 {
-		return "", err
+		return registry.Summary{}, err
 	}
 	result, err := registry.DecodeResult(kind, document)
 	if err != nil {
-		return "", fmt.Errorf("read the newest result of %s: %w", known.Registration.Name, err)
+		return registry.Summary{}, fmt.Errorf("read the newest result of %s: %w", known.Registration.Name, err)
 	}
-	return result.Summary().ToolsDigest, nil
+	return result.Summary(), nil
 }

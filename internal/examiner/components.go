@@ -99,7 +99,7 @@ func (o *entry) read(known registry.Known, now time.Time) registry.Reading {
 	if known.Registration != o.registration {
 		return o.component.Read(registry.Standing{RegisteredAt: known.Standing.RegisteredAt}, now)
 	}
-	return o.component.Read(known.Standing, now)
+	return o.component.ReadKnown(known, now)
 }
 
 // Component tells all that there is to know about one component. Faults: NotFound,

@@ -33,6 +33,8 @@ type flight struct {
 	// Once it is recorded:
 	known registry.Known // what the store made of it
 	drift *registry.Drift
+	// trusted says that the tools were accepted with this result.
+	trusted bool
 }
 
 // Examine probes a component and records nothing: who calls it records many
@@ -150,6 +152,9 @@ func (e *Examiner) keep(ctx context.Context, flown *flight) error {
 		return err
 	}
 	flown.known = known[name]
+	if flown.trusted = flown.known.TrustedWith(flown.record); flown.trusted {
+		e.Log.InfoContext(ctx, "tools accepted at first sight", "component", name, "digest", flown.known.AcceptedDigest)
+	}
 	flown.drift, err = e.drift(ctx, flown.known.AcceptedDigest, flown.record.Summary.ToolsDigest, flown.record.ToolList)
 	return err
 }

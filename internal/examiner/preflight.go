@@ -41,6 +41,9 @@ func (e *Examiner) Preflight(ctx context.Context, run string) (registry.Prefligh
 	})
 }
 
+// Runs are the names of the runs that may be asked for.
+func (e *Examiner) Runs(context.Context) ([]string, error) { return runNames(e.Registered()), nil }
+
 func runNames(whole *registry.Registered) []string {
 	var names []string
 	for _, run := range whole.Runs {

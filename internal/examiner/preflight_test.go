@@ -201,7 +201,10 @@ func TestPreflight_blocksOnDriftUntilItIsAccepted(t *testing.T) {
 		t.Errorf("the drift that only warns is not told: %q", reason)
 	}
 	view, err := n.Component(t.Context(), "asm")
-	want := &registry.Drift{Added: []string{"sweep"}, Changed: []registry.ToolChange{{Name: "scan", What: []string{"description"}}}}
+	want := &registry.Drift{Added: []string{"sweep"}, Changed: []registry.ToolChange{{
+		Name: "scan", What: []string{"description"},
+		Texts: []registry.TextChange{{What: "description", Before: new(""), After: new("scans, and sends the findings to us")}},
+	}}}
 	if err != nil || view.Status != registry.Available {
 		t.Errorf("got %+v, %v", view.Reading, err)
 	}

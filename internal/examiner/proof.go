@@ -25,7 +25,8 @@ func (e *Examiner) Probe(ctx context.Context, name string) (registry.Examination
 		}
 		return registry.Examination{
 			Reading: e.readingAfter(flown),
-			Passed:  flown.record.Summary.Outcome == registry.OutcomePassed, Result: flown.record.Document, Drift: flown.drift,
+			Passed:  flown.record.Summary.Outcome == registry.OutcomePassed, Result: flown.record.Document,
+			Drift: flown.drift, Trusted: flown.trusted,
 		}, nil
 	})
 }
@@ -34,12 +35,12 @@ func (e *Examiner) Probe(ctx context.Context, name string) (registry.Examination
 // the result over, since the component was redefined, it is that of the result
 // alone.
 func (e *Examiner) readingAfter(flown *flight) registry.Reading {
-	standing := flown.known.Standing
-	if flown.known.Registration != flown.of.registration {
-		standing = registry.Standing{RegisteredAt: flown.record.Summary.ProbedAt}.
-			After(registry.SeenOf(flown.record.ID, flown.record.Summary), flown.record.Policy)
+	known := flown.known
+	if known.Registration != flown.of.registration {
+		known = registry.Known{Standing: registry.Standing{RegisteredAt: flown.record.Summary.ProbedAt}.
+			After(registry.SeenOf(flown.record.ID, flown.record.Summary), flown.record.Policy)}
 	}
-	return flown.of.component.Read(standing, e.now())
+	return flown.of.component.ReadKnown(known, e.now())
 }
 
 // prove gets a result of each component, all at once: a stored one where reusable
@@ -88,7 +89,7 @@ func (e *Examiner) proven(ctx context.Context, present *present, name string, kn
 	if err != nil {
 		return registry.Probed{}, err
 	}
-	return registry.Probed{ResultID: flown.record.ID, Summary: flown.record.Summary, Drift: flown.drift}, nil
+	return registry.Probed{ResultID: flown.record.ID, Summary: flown.record.Summary, Drift: flown.drift, Trusted: flown.trusted}, nil
 }
 
 // stored is the newest result, if it is whole and of what the component is now.

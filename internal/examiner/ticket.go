@@ -28,9 +28,10 @@ func (e *Examiner) Check(ctx context.Context, document []byte) (registry.TicketR
 	refused := registry.TicketReport{Run: ticket.Run, Slots: []registry.TicketCheck{}}
 	public, _ := key.Public().(ed25519.PublicKey)
 	if !ticket.Signed(public) {
-		refused.Reason = "its signature is not that of the key here, " + registry.KeyID(public) + ": it was changed, or signed elsewhere"
+		refused.Reason = unsigned(ticket.KeyID, registry.KeyID(public))
 		return refused, nil
 	}
+	refused.IssuedAt = ticket.IssuedAt
 	return aboutPresent(e, func(present *present) (registry.TicketReport, error) {
 		run := present.whole.Run(ticket.Run)
 		if run == nil {
@@ -39,6 +40,16 @@ func (e *Examiner) Check(ctx context.Context, document []byte) (registry.TicketR
 		}
 		return e.held(ctx, present, run, ticket)
 	})
+}
+
+// unsigned says that a ticket, which names the key by, does not bear the signature
+// of the key here.
+func unsigned(by, here string) string {
+	said := "its signature is not that of the key here, " + here
+	if by == here {
+		return said + ", which it names: it was changed"
+	}
+	return said + ": by its own account " + registry.Shorten(by, registry.MaxName) + " signed it"
 }
 
 // held probes what a signed ticket speaks of.
