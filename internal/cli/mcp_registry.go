@@ -76,3 +76,12 @@ func (r openingRegistry) Preflight(ctx context.Context, run string) (registry.Pr
 	}
 	return examined.Preflight(ctx, run)
 }
+
+// Runs is that of the examiner.
+func (r openingRegistry) Runs(ctx context.Context) ([]string, error) {
+	examined, err := r.opened.await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return examined.Runs(ctx)
+}

@@ -20,6 +20,7 @@ type fleet struct {
 	preflight func(context.Context, string) (registry.Preflight, error)
 	component func(context.Context, string) (registry.ComponentView, error)
 	list      func(context.Context, registry.ComponentQuery) (registry.ComponentPage, error)
+	runs      func() ([]string, error)
 }
 
 // probedAt is when every component of the fleet was last probed.
@@ -144,6 +145,13 @@ func (f *fleet) Preflight(ctx context.Context, run string) (registry.Preflight, 
 		}
 	}
 	return answer, nil
+}
+
+func (f *fleet) Runs(context.Context) ([]string, error) {
+	if f.runs != nil {
+		return f.runs()
+	}
+	return []string{"nightly", "weekly"}, nil
 }
 
 // readings returns a page of many components with long reasons.
