@@ -79,7 +79,7 @@ func (c awsChain) ofProfile(ctx context.Context, env config.EnvConfig, profile *
 	case profile.CredentialProcess != "":
 		found, err = processcreds.NewProvider(profile.CredentialProcess).Retrieve(ctx)
 	default:
-		found, err = c.ofService(ctx, env)
+		found, err = c.ofMetadata(ctx, env)
 	}
 	if err != nil || profile.RoleARN == "" {
 		return found, err
@@ -107,15 +107,15 @@ func (c awsChain) ofSource(ctx context.Context, env config.EnvConfig, source str
 	default:
 		return aws.Credentials{}, fmt.Errorf("there is no credential_source %s", source)
 	}
-	return c.ofService(ctx, env)
+	return c.ofMetadata(ctx, env)
 }
 
 // containerHost is where the service of an ECS container is.
 const containerHost = "http://169.254.170.2"
 
-// ofService asks the service of the container or, where there is none, that of the
+// ofMetadata asks the service of the container or, where there is none, that of the
 // machine.
-func (c awsChain) ofService(ctx context.Context, env config.EnvConfig) (aws.Credentials, error) {
+func (c awsChain) ofMetadata(ctx context.Context, env config.EnvConfig) (aws.Credentials, error) {
 	address := env.ContainerCredentialsEndpoint
 	if env.ContainerCredentialsRelativePath != "" {
 		address = containerHost + env.ContainerCredentialsRelativePath

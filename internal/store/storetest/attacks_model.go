@@ -12,7 +12,32 @@ const (
 // A pass of a model beside a proof that does not say so, and a budget gone round.
 func onModel() []attack {
 	var attacks []attack
-	for proof, changes := range map[string][][2]string{
+	for proof, changes := range forgeries() {
+		for _, change := range changes {
+			forged := strings.Replace(proof, change[0], change[1], 1)
+			if forged == proof {
+				panic("the proof has no " + change[0])
+			}
+			attacks = append(attacks, attack{
+				name: "a pass of a model with the proof " + forged, text: aResult("model", "passed", forged), refusedBy: []string{"results_model_passed"},
+			})
+		}
+	}
+	twice := strings.Replace(provenChat, `"answer":42`, `"answer":42,"answer":41`, 1)
+	nested := strings.Replace(provenEmbedding, `"nonZero":true`, `"nonZero":true,"nonZero":false`, 1)
+	return append(attacks, []attack{
+		{name: "a pass of a model with a member twice", only: sqlite, text: aResult("model", "passed", twice), refusedBy: []string{"results_model_passed"}},
+		{name: "a pass of a model with a member of its vector twice", only: sqlite, text: aResult("model", "passed", nested), refusedBy: []string{"results_model_passed"}},
+		{name: "a pass of a model by the proof of a server", text: aResult("model", "passed", proven), refusedBy: []string{"results_model_passed"}},
+		{name: "a pass of a server by the proof of a model", text: aResult("mcp_server", "passed", provenChat), refusedBy: []string{"results_mcp_server_passed"}},
+		{name: "tokens given back that were never spent", text: `INSERT INTO token_days VALUES ('writer', 20000, -1)`, refusedBy: []string{"token_days_counts"}},
+		{name: "tokens of a day twice", text: `INSERT INTO token_days VALUES ('writer', 20000, 1), ('writer', 20000, 1)`, refusedBy: []string{"token_days_key"}},
+	}...)
+}
+
+// forgeries are changes of a part of each proof, after which it proves nothing.
+func forgeries() map[string][][2]string {
+	return map[string][][2]string{
 		provenChat: {
 			{`"invoke":true`, `"invoke":false`},
 			{`"invoke":true,`, ``},
@@ -57,25 +82,5 @@ func onModel() []attack {
 			{`"model":true`, `"model":false`},
 			{`"input":0,"output":0`, `"input":0,"output":0,"total":5`},
 		},
-	} {
-		for _, change := range changes {
-			forged := strings.Replace(proof, change[0], change[1], 1)
-			if forged == proof {
-				panic("the proof has no " + change[0])
-			}
-			attacks = append(attacks, attack{
-				name: "a pass of a model with the proof " + forged, text: aResult("model", "passed", forged), refusedBy: []string{"results_model_passed"},
-			})
-		}
 	}
-	twice := strings.Replace(provenChat, `"answer":42`, `"answer":42,"answer":41`, 1)
-	nested := strings.Replace(provenEmbedding, `"nonZero":true`, `"nonZero":true,"nonZero":false`, 1)
-	return append(attacks, []attack{
-		{name: "a pass of a model with a member twice", only: sqlite, text: aResult("model", "passed", twice), refusedBy: []string{"results_model_passed"}},
-		{name: "a pass of a model with a member of its vector twice", only: sqlite, text: aResult("model", "passed", nested), refusedBy: []string{"results_model_passed"}},
-		{name: "a pass of a model by the proof of a server", text: aResult("model", "passed", proven), refusedBy: []string{"results_model_passed"}},
-		{name: "a pass of a server by the proof of a model", text: aResult("mcp_server", "passed", provenChat), refusedBy: []string{"results_mcp_server_passed"}},
-		{name: "tokens given back that were never spent", text: `INSERT INTO token_days VALUES ('writer', 20000, -1)`, refusedBy: []string{"token_days_counts"}},
-		{name: "tokens of a day twice", text: `INSERT INTO token_days VALUES ('writer', 20000, 1), ('writer', 20000, 1)`, refusedBy: []string{"token_days_key"}},
-	}...)
 }

@@ -36,7 +36,8 @@ runs:
 
 // TestModels_ofARealLlamaCpp probes real inference: a model of random weights, which
 // a script of the repository writes here and now, computes real vectors and real
-// tokens. What it cannot do, it is not passed for.
+// tokens. What it cannot do, it is not passed for: to none of the 1521 questions that
+// a probe may ask has it said the right number.
 func TestModels_ofARealLlamaCpp(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
