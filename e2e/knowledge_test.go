@@ -14,6 +14,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
+// handbookPage is the page of the corpus.
+const handbookPage = "# Passwords\n\n## Length\n\nThe password policy wants sixteen characters.\n\n## Reuse\n\nNever twice.\n"
+
 // handbook is the example of a knowledge base on a corpus of its own, which can be
 // started anew at the same address.
 type handbook struct {
@@ -28,7 +31,7 @@ func startHandbook(t *testing.T) *handbook {
 	if built.code != 0 {
 		t.Fatalf("build the example:\n%s", built.stderr)
 	}
-	book.write(t, "passwords", "# Passwords\n\n## Length\n\nThe password policy wants sixteen characters.\n\n## Reuse\n\nNever twice.\n")
+	book.write(t, "passwords", handbookPage)
 	book.restart(t)
 	return book
 }
@@ -36,6 +39,13 @@ func startHandbook(t *testing.T) *handbook {
 func (b *handbook) write(t *testing.T, page, text string) {
 	t.Helper()
 	writeFile(t, filepath.Join(b.corpus, "handbook", page+".md"), text)
+}
+
+func (b *handbook) remove(t *testing.T, page string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(b.corpus, "handbook", page+".md")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // restart has the server read its corpus again.

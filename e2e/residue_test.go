@@ -162,11 +162,13 @@ func (s *stateful) sessions() int {
 
 func tinyServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "tiny", Version: "1.0.0"}, nil)
-	server.AddTool(&mcp.Tool{Name: "noop", InputSchema: map[string]any{"type": "object"}},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return &mcp.CallToolResult{}, nil
-		})
+	server.AddTool(&mcp.Tool{Name: "noop", InputSchema: map[string]any{"type": "object"}}, nothing)
 	return server
+}
+
+// nothing is what a tool does whose result does not matter.
+func nothing(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return &mcp.CallToolResult{}, nil
 }
 
 // stall holds up one request in five.
