@@ -18,8 +18,9 @@ import (
 const probeLimit = 12 * time.Minute
 
 // maxProbing is how many calls that probe are worked on at a time; further ones
-// wait for their turn.
-const maxProbing = 64
+// wait for their turn. It is as many as are let in over HTTP, so that preflights
+// of one moment share their probes; a batch may hold many calls.
+const maxProbing = 256
 
 // RegistryOperations is the registry as its tools see it. All are safe for
 // concurrent use and end soon after ctx does. A component or run that is not
