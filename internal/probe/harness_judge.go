@@ -187,9 +187,9 @@ func (j judgement) covered(r scanReport) finding {
 	case r.unsupported != "":
 		return finding{registry.UnsupportedSystem, r.unsupported}
 	case r.packages > 0 && r.system != "":
-		return finding{detail: fmt.Sprintf("%d packages on %s", r.packages, r.system)}
+		return finding{detail: fmt.Sprintf("packages seen: %d, on %s", r.packages, r.system)}
 	case r.packages > 0:
-		return finding{detail: fmt.Sprintf("%d packages", r.packages)}
+		return finding{detail: fmt.Sprintf("packages seen: %d", r.packages)}
 	case r.statesCoverage:
 		return finding{registry.NoPackages, "the scanner saw no package"}
 	case j.scan.AcceptUnprovenCoverage:
@@ -230,7 +230,7 @@ func (j judgement) clean(r scanReport) finding {
 	j.warnOfEnds(allowed)
 	level := cmp.Or(j.scan.FailOn, registry.DefaultFailOn)
 	if len(blocking) == 0 {
-		return finding{detail: fmt.Sprintf("%d findings, none at or above %s%s", len(r.findings), level, besides(len(allowed)))}
+		return finding{detail: fmt.Sprintf("findings: %d, none at or above %s%s", len(r.findings), level, besides(len(allowed)))}
 	}
 	return finding{registry.BlockingFindings, fmt.Sprintf("%d at or above %s: %s", len(blocking), level, namedFindings(blocking, ended))}
 }
