@@ -19,11 +19,11 @@ type memory struct {
 	lists      map[string][]registry.Tool
 	changes    []registry.Change
 	preflights []registry.Preflight
-	asked      [][]string // the names of each call of Known
-	recorded   int        // calls of Record
+	asked      [][]string     // the names of each call of Known
+	recorded   int            // calls of Record
 	tokens     map[string]int // spent, by component and day
-	redefined  int    // results that made a component what it was not
-	takes      func() // called before a result or a preflight is kept
+	redefined  int            // results that made a component what it was not
+	takes      func()         // called before a result or a preflight is kept
 }
 
 func newMemory() *memory {
