@@ -54,7 +54,12 @@ func (c *componentListCommand) Run(ctx context.Context, p *process, shared *comp
 		if p.JSON {
 			return printJSON(p.Out, list)
 		}
-		_, err := io.WriteString(p.Out, componentsText(list.Components, time.Now(), painterFor(p.Out, p.Getenv)))
+		paint := painterFor(p.Out, p.Getenv)
+		advice, err := examined.unpatrolled(ctx, list.Components, paint)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(p.Out, componentsText(list.Components, time.Now(), paint)+advice)
 		return err
 	})
 }
@@ -89,11 +94,16 @@ func (c *componentShowCommand) Run(ctx context.Context, p *process, shared *comp
 		if p.JSON {
 			return printJSON(p.Out, view)
 		}
-		text, err := componentText(&view, time.Now(), painterFor(p.Out, p.Getenv))
+		paint := painterFor(p.Out, p.Getenv)
+		text, err := componentText(&view, time.Now(), paint)
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(p.Out, text)
+		advice, err := examined.unpatrolled(ctx, []registry.Reading{view.Reading}, paint)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(p.Out, text+advice)
 		return err
 	})
 }
@@ -123,15 +133,38 @@ func (c *componentAcceptCommand) Run(ctx context.Context, p *process, shared *co
 	})
 }
 
-// acceptedText shows what is accepted now, and how it differs from before.
+// unpatrolled asks about the server where nothing was ever probed of what is shown,
+// and no server has ever probed on schedule what this database is about; else it is
+// empty. Fault: Unavailable.
+func (e *examining) unpatrolled(ctx context.Context, shown []registry.Reading, paint painter) (string, error) {
+	wasProbed := func(reading registry.Reading) bool { return reading.ResultID != nil }
+	if len(shown) == 0 || slices.ContainsFunc(shown, wasProbed) {
+		return "", nil
+	}
+	lease, err := e.database.Lease(ctx)
+	if err != nil || lease.Fence > 0 {
+		return "", err
+	}
+	return "\n" + paint.fold("No patrol has used this database yet: is countersign serve running on it? It is "+visible(e.database.Location())) + "\n", nil
+}
+
+// acceptedText shows what is accepted now, how it differs from before, and that it
+// does not mend a component which fails.
 func acceptedText(accepted *registry.Acceptance, paint painter) string {
 	name, digest := paint.bold(oneLine(accepted.Name)), shortDigest(accepted.Digest)
+	var text string
 	switch {
 	case accepted.Was == accepted.Digest:
-		return fmt.Sprintf("%s  its tools %s were accepted before; nothing has changed\n", name, digest)
+		text = fmt.Sprintf("%s  its tools %s were accepted before; nothing has changed\n", name, digest)
 	case accepted.Drift == nil || accepted.Drift.IsZero():
-		return fmt.Sprintf("%s  its tools %s are accepted now\n", name, digest)
+		text = fmt.Sprintf("%s  its tools %s are accepted now\n", name, digest)
+	default:
+		text = fmt.Sprintf("%s  its tools %s are accepted now, instead of %s\n\n", name, digest, shortDigest(accepted.Was)) +
+			driftText(accepted.Drift, paint)
 	}
-	return fmt.Sprintf("%s  its tools %s are accepted now, instead of %s\n\n", name, digest, shortDigest(accepted.Was)) +
-		driftText(accepted.Drift, paint)
+	if accepted.Reason != "" {
+		text += "\n" + paint.yellow(paint.fold("Its newest probe did not pass, and that its tools are accepted does not change that: "+
+			oneLine(accepted.Reason))) + "\n"
+	}
+	return text
 }

@@ -24,6 +24,9 @@ func componentText(view *registry.ComponentView, now time.Time, paint painter) (
 	if marks := marksOf(&view.Reading); marks != "" {
 		status += ", " + paint.yellow(marks)
 	}
+	if view.Drifting != "" {
+		status += ", " + paint.yellow("tools changed")
+	}
 	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(oneLine(view.Name)), status)
 	row(&out, paint, "kind", string(view.Kind))
 	if view.Reason != "" || len(view.Causes) > 0 {
@@ -74,35 +77,6 @@ func shortDigest(digest string) string {
 }
 
 func shownMoment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
-
-// driftWarning tells that the tools of a component are not the accepted ones.
-func driftWarning(name string, drift *registry.Drift, paint painter) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "  %s\n", paint.yellow("The tools are not the accepted ones."))
-	out.WriteString(driftText(drift, paint))
-	row(&out, paint, "hint", "Look at what has changed, then accept it with countersign component accept "+oneLine(name)+", or revert it.")
-	return out.String()
-}
-
-// driftText is the difference between two lists of tools, a line for each tool
-// that was changed.
-func driftText(drift *registry.Drift, paint painter) string {
-	var out strings.Builder
-	if len(drift.Added) > 0 {
-		row(&out, paint, "added", toolNames(drift.Added))
-	}
-	if len(drift.Removed) > 0 {
-		row(&out, paint, "removed", toolNames(drift.Removed))
-	}
-	for i, change := range drift.Changed {
-		name := "changed"
-		if i > 0 {
-			name = ""
-		}
-		row(&out, paint, name, oneLine(change.Name)+": "+strings.Join(change.What, ", "))
-	}
-	return out.String()
-}
 
 // toolNames are names that servers have given, all of them.
 func toolNames(names []string) string {

@@ -33,11 +33,18 @@ func TestComponent_transcript(t *testing.T) {
 	f.second.RemoveTools("subfinder")
 	f.second.addTool("nmap_scan", "Scan, and more.")
 	f.run("probe", "asm-eu")
+	f.run("--json", "probe", "asm-eu")
+	f.run("component", "list")
 	f.run("component", "show", "asm-eu")
+	f.run("preflight", "nightly")
 	f.run("component", "accept", "asm-eu")
 	f.run("--json", "component", "accept", "asm-eu")
 	f.run("component", "accept", "asm-eu")
 	f.run("component", "show", "asm-eu")
+	f.note("what is accepted does not pass")
+	f.second.broken.Store(true)
+	f.run("probe", "asm-eu")
+	f.run("component", "accept", "asm-eu")
 	f.note("what cannot be asked")
 	for _, args := range [][]string{
 		{"component", "list", "--status", "green"},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -92,6 +93,9 @@ func (c *preflightCommand) tell(p *process, made *registry.Preflight) error {
 	} else {
 		err = c.print(p, made)
 	}
+	if older := c.older(made); p.JSON && older != "" {
+		err = errors.Join(err, warn(p, older))
+	}
 	if err != nil {
 		return fmt.Errorf("print the preflight: %w", err)
 	}
@@ -99,6 +103,15 @@ func (c *preflightCommand) tell(p *process, made *registry.Preflight) error {
 		return errNo
 	}
 	return nil
+}
+
+// older says that the file of the ticket has one of before, since there is none now;
+// else it is empty.
+func (c *preflightCommand) older(made *registry.Preflight) string {
+	if c.Ticket == nil || made.Ticket != nil {
+		return ""
+	}
+	return olderTicket(*c.Ticket)
 }
 
 // print prints the text for people; what a start has to put up with goes to
@@ -109,6 +122,10 @@ func (c *preflightCommand) print(p *process, made *registry.Preflight) error {
 	if c.Ticket != nil && made.Ticket != nil {
 		text += paint.dim(paint.fold("The ticket is in "+visible(*c.Ticket))) + "\n"
 	}
+	if older := c.older(made); older != "" {
+		text += paint.yellow(paint.fold(older)) + "\n"
+	}
+	text += afterPreflight(made, paint)
 	if _, err := io.WriteString(p.Out, text); err != nil {
 		return err
 	}
@@ -159,7 +176,8 @@ func (c *preflightCommand) check(ctx context.Context, p *process) error {
 		if p.JSON {
 			err = printJSON(p.Out, report)
 		} else {
-			_, err = io.WriteString(p.Out, ticketText(&report, painterFor(p.Out, p.Getenv)))
+			paint := painterFor(p.Out, p.Getenv)
+			_, err = io.WriteString(p.Out, ticketText(&report, paint)+afterCheck(&report, time.Now(), paint))
 		}
 		switch {
 		case err != nil:

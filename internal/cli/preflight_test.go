@@ -42,6 +42,11 @@ func TestPreflight_transcript(t *testing.T) {
 	f.run("preflight", "--check", "ticket.json")
 	f.run("preflight", "nightly", "--ticket", "ticket.json")
 	f.run("--json", "preflight", "nightly")
+	f.note("a server that nobody has seen yet")
+	f.run("preflight", "nightly", "--db", "another.db")
+	f.note("a ticket of another key")
+	f.env["XDG_CONFIG_HOME"] = t.TempDir()
+	f.run("preflight", "--check", "ticket.json")
 	f.note("what cannot be asked")
 	for _, args := range [][]string{
 		{"preflight", "nightl"},

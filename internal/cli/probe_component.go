@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -86,7 +87,7 @@ func (c *probeCommand) examine(ctx context.Context, p *process, name string, onl
 func printExamination(p *process, found *registry.Examination, result registry.Result, only []registry.Gate) error {
 	var err error
 	if p.JSON {
-		err = printJSON(p.Out, found.Result)
+		err = errors.Join(printJSON(p.Out, found.Result), warnOfTools(p, found))
 	} else {
 		_, err = io.WriteString(p.Out, examinationText(found, result, only, painterFor(p.Out, p.Getenv)))
 	}
@@ -98,6 +99,18 @@ func printExamination(p *process, found *registry.Examination, result registry.R
 		return nil
 	}
 	return errNo
+}
+
+// warnOfTools tells beside a result what it does not say: that the tools are not
+// the accepted ones, or were accepted with it.
+func warnOfTools(p *process, found *registry.Examination) error {
+	switch {
+	case found.Drift != nil:
+		return warn(p, strings.TrimSuffix("the tools of "+oneLine(found.Name)+" are not the accepted ones: "+oneLine(found.Drift.String()), ": "))
+	case found.Trusted:
+		return warn(p, trusted([]string{found.Name}))
+	}
+	return nil
 }
 
 func examinationText(found *registry.Examination, result registry.Result, only []registry.Gate, paint painter) string {
@@ -117,6 +130,9 @@ func examinationText(found *registry.Examination, result registry.Result, only [
 	}
 	if found.Drift != nil {
 		text += "\n" + driftWarning(found.Name, found.Drift, paint)
+	}
+	if found.Trusted {
+		text += "\n" + paint.fold("  "+trusted([]string{found.Name})) + "\n"
 	}
 	return text
 }

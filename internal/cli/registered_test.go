@@ -103,6 +103,7 @@ var variable = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`), "2026-11-30 13:00 UTC"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-11-30T12:00:00.000Z"},
 	{regexp.MustCompile(`/\S+/countersign.yaml`), "/folder/countersign.yaml"},
+	{regexp.MustCompile(`/\S+/countersign.db`), "/folder/countersign.db"},
 }
 
 // steady writes over what differs from run to run.

@@ -26,6 +26,8 @@ type Attempt struct {
 	Reused    bool    `json:"reused,omitempty"`
 	Trusted   bool    `json:"trusted_at_first_sight,omitempty"` // its tools were accepted now, since none had been
 
+	Drifting Drifting `json:"drifting,omitempty"` // what becomes of tools that are not the accepted ones; empty while they are
+
 	pins *pins // what a ticket keeps of it; only Judge sets them
 }
 
@@ -71,7 +73,8 @@ func (s *Slot) Judge(component *Component, probed Probed) Attempt {
 		return attempt
 	}
 	said := because("its tools are not the accepted ones", probed.Drift.String())
-	if component.blocksDrift() {
+	attempt.Drifting = component.drifting()
+	if attempt.Drifting == DriftBlocks {
 		attempt.refuse(ToolsChanged, said)
 	} else {
 		attempt.say(said)
@@ -79,10 +82,13 @@ func (s *Slot) Judge(component *Component, probed Probed) Attempt {
 	return attempt
 }
 
-// blocksDrift reports whether a change of the tools keeps a run from starting.
-func (c *Component) blocksDrift() bool {
-	spec, can := c.Spec.(driftBlocker)
-	return can && spec.BlocksDrift()
+// drifting says what becomes of the component when its tools are not the accepted
+// ones.
+func (c *Component) drifting() Drifting {
+	if spec, can := c.Spec.(driftBlocker); can && spec.BlocksDrift() {
+		return DriftBlocks
+	}
+	return DriftWarns
 }
 
 // driftBlocker is a Spec whose tools may be such that a change of them blocks.

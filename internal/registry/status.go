@@ -254,9 +254,7 @@ func (c *Component) ReadKnown(known Known, now time.Time) Reading {
 		return reading
 	}
 	said := "its tools are not the accepted ones"
-	reading.Drifting = DriftWarns
-	if c.blocksDrift() {
-		reading.Drifting = DriftBlocks
+	if reading.Drifting = c.drifting(); reading.Drifting == DriftBlocks {
 		said += ", so a preflight refuses it"
 	}
 	if reading.Reason != "" {
