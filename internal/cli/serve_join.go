@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -36,15 +37,20 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 	if err := examined.Use(ctx, loaded.Registered()); err != nil {
 		return nil, err
 	}
-	metrics := telemetry.NewMetrics(begun.Version)
-	patrols := patrol.New(patrol.Options{Store: database, Examiner: examined, Log: log, Observer: metrics, Limits: limitsOf(loaded)})
+	seen := newGlance(examined.Readings)
+	metrics := telemetry.NewMetrics(begun.Version, seen.look)
+	patrols := patrol.New(patrol.Options{
+		Name: processName(begun.URL), Store: database, Examiner: examined, Log: log, Observer: metrics, Limits: limitsOf(loaded),
+	})
 	reload := &reloading{running: loaded, examiner: examined, patrol: patrols, metrics: metrics, log: log, resolve: p.resolver()}
 	pages, err := web.Handler(web.Server{
 		Version:   begun.Version,
 		URL:       begun.URL,
 		OverHTTP:  begun.Clients.HTTP.String(),
 		OverStdio: begun.Clients.Stdio.String(),
+		Registry:  begun.registryClients(),
 		Rejected:  reload.rejection.Load,
+		Fleet:     fleetPage(seen, log),
 	})
 	if err != nil {
 		return nil, err
@@ -68,6 +74,15 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 	}
 	signal.Notify(made.hangups, syscall.SIGHUP)
 	return made, nil
+}
+
+// processName is how other processes on the same database call this one.
+func processName(url string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unnamed host"
+	}
+	return fmt.Sprintf("%s of process %d on %s", url, os.Getpid(), host)
 }
 
 func limitsOf(loaded *config.Config) patrol.Limits {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/httpapi"
+	"github.com/countersign-dev/countersign/internal/web"
 )
 
 // serving is what serve tells when it has begun; as one line of JSON with --json.
@@ -79,9 +81,29 @@ func (s serving) registering(loaded *config.Config) serving {
 	return s
 }
 
+// registryClients are configurations of orchestrators for the page. Over standard
+// input and output they name the file and the database, since a client starts
+// servers elsewhere.
+func (s serving) registryClients() web.RegistryClients {
+	clients := web.RegistryClients{OverHTTP: pasted("registry", clientServer{Type: "http", URL: s.Registry})}
+	if s.Config == "" {
+		return clients
+	}
+	file, err := filepath.Abs(s.Config)
+	if err != nil {
+		file = s.Config
+	}
+	clients.OverStdio = pasted("registry", clientServer{
+		Command: "countersign", Args: []string{"mcp", "--registry", "--config", file, "--db", s.Database},
+	})
+	return clients
+}
+
 // String is the configuration as JSON for people to paste.
-func (c clientConfiguration) String() string {
-	server := c.Servers.Countersign
+func (c clientConfiguration) String() string { return pasted("countersign", c.Servers.Countersign) }
+
+// pasted is the configuration of one server as JSON for people to paste.
+func pasted(name string, server clientServer) string {
 	first, second := `"type": `+quotedJSON(server.Type), `"url": `+quotedJSON(server.URL)
 	if server.Command != "" {
 		args := make([]string, 0, len(server.Args))
@@ -90,7 +112,7 @@ func (c clientConfiguration) String() string {
 		}
 		first, second = `"command": `+quotedJSON(server.Command), `"args": [`+strings.Join(args, ", ")+`]`
 	}
-	return fmt.Sprintf("{\n  \"mcpServers\": {\n    \"countersign\": {\n      %s,\n      %s\n    }\n  }\n}", first, second)
+	return fmt.Sprintf("{\n  \"mcpServers\": {\n    %s: {\n      %s,\n      %s\n    }\n  }\n}", quotedJSON(name), first, second)
 }
 
 // quotedJSON is text as a JSON string that reads as it is: <, > and & stay.
@@ -120,14 +142,18 @@ func (s serving) text(paint painter) string {
 	fmt.Fprintf(&out, "%s %s is serving on this machine.\n\n", paint.bold("Countersign"), s.Version)
 	fmt.Fprintf(&out, "  page      %s/\n", s.URL)
 	fmt.Fprintf(&out, "  MCP       %s\n", s.MCP)
-	note := func(address, text string) string {
-		column := len("  healthz   ") + len(address) + 2
-		return paint.dim(paint.foldFrom(text, column, column))
-	}
-	fmt.Fprintf(&out, "  healthz   %s  %s\n", s.Healthz, note(s.Healthz, "is the process alive?"))
-	fmt.Fprintf(&out, "  test      %s     %s\n", s.Test, note(s.Healthz, "does it work? writes to the database and reads it back"))
+	width := len(s.Healthz)
 	if s.Config != "" {
-		fmt.Fprintf(&out, "  registry  %s  %s\n", s.Registry, note(s.Registry, "MCP: may a run start?"))
+		width = len(s.Registry)
+	}
+	noted := func(name, address, text string) {
+		column := len("  healthz   ") + width + 2
+		fmt.Fprintf(&out, "  %-8s  %-*s  %s\n", name, width, address, paint.dim(paint.foldFrom(text, column, column)))
+	}
+	noted("healthz", s.Healthz, "is the process alive?")
+	noted("test", s.Test, "does it work? writes to the database and reads it back")
+	if s.Config != "" {
+		noted("registry", s.Registry, "MCP: may a run start?")
 		fmt.Fprintf(&out, "  patrol    %s\n", paint.foldFrom(counted(s.Components, "component")+" of "+visible(s.Config), len("  patrol    "), len("  patrol    ")))
 	}
 	fmt.Fprintf(&out, "  metrics   %s\n", s.Metrics)

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"net/http"
 	"runtime"
 	"slices"
@@ -23,10 +24,13 @@ const other = "other"
 const scrapeTime = 10 * time.Second
 
 // Metrics are the measurements of one process, for Prometheus. Every label has a
-// closed set of values, and each of them is there from the start, so that a rate
-// is never missing. The names are a contract. It is safe for concurrent use.
+// closed set of values but for the names of components, which are bounded. Each
+// series is there from the start, so that a rate is never missing, but for the
+// many causes, which begin when they occur. The names are a contract. It is safe
+// for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
+	fleet    Fleet
 
 	held, rejected   prometheus.Gauge
 	lag, stores      prometheus.Histogram
@@ -37,10 +41,11 @@ type Metrics struct {
 }
 
 // NewMetrics returns the metrics of this process, with those of the Go runtime
-// and of the process itself.
-func NewMetrics(version string) *Metrics {
+// and of the process itself, and of the components that fleet reads; nil for none.
+func NewMetrics(version string, fleet Fleet) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
+		fleet:    fleet,
 		held:     gauge("patrol_lease_held", "1 while this process patrols, 0 while another does or none."),
 		lag:      histogram("patrol_lag_seconds", "How long after its due time a probe began.", lagBuckets()),
 		stores:   histogram("patrol_store_duration_seconds", "How long it took to store a batch of results.", prometheus.DefBuckets),
@@ -66,22 +71,27 @@ func NewMetrics(version string) *Metrics {
 	return m
 }
 
-// foresee gives every label value its series.
+// foresee gives every label value but causes its series.
 func (m *Metrics) foresee() {
 	for _, kind := range registry.Kinds() {
 		m.duration.WithLabelValues(string(kind))
 		for _, outcome := range outcomes() {
 			m.probes.WithLabelValues(string(kind), string(outcome))
 		}
-		for _, entry := range registry.Causes() {
-			m.causes.WithLabelValues(string(kind), string(entry.Cause))
-		}
 	}
 }
 
 // Handler serves the metrics in the formats of Prometheus.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Timeout: scrapeTime})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), scrapeTime)
+		defer cancel()
+		sources := prometheus.Gatherers{m.registry}
+		if m.fleet != nil {
+			sources = append(sources, readFleet(ctx, m.fleet))
+		}
+		promhttp.HandlerFor(sources, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	})
 }
 
 // Holding tells whether this process patrols now.
@@ -153,6 +163,10 @@ func durationBuckets() []float64 {
 
 func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
+}
+
+func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
 func counter(name, help string) prometheus.Counter {

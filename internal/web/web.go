@@ -1,13 +1,14 @@
 // Package web owns the pages: what a person sees who opens the server in a
 // browser.
 //
-// It knows no task, no component and no database. Its one idea is that a page
+// It knows no task, no registry and no database: rows and texts are given to it. Its one idea is that a page
 // works without scripts, shows untrusted text as text, and loads nothing from
 // elsewhere.
 package web
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -28,10 +29,63 @@ type Server struct {
 	// Configurations of MCP clients, ready to paste.
 	OverHTTP  string
 	OverStdio string
+	Registry  RegistryClients
+	// Fleet returns the registered components; nil when there is nothing to tell of
+	// them. It is called for each page, and its time is bounded.
+	Fleet func(context.Context) Fleet
 	// Rejected returns what became of the configuration file while the server runs;
 	// nil while the newest one is in force. A nil function always does. It is called
 	// for each page and returns at once.
 	Rejected func() *Rejection
+}
+
+// RegistryClients are configurations of orchestrators, ready to paste.
+type RegistryClients struct {
+	OverHTTP  string
+	OverStdio string // empty for none
+}
+
+// MaxComponents is how many components the page shows at most.
+const MaxComponents = 50
+
+// Fleet is what the page tells of the registered components. Its texts are
+// untrusted, without secrets.
+type Fleet struct {
+	Unread     string      // why they cannot be read; empty when they were
+	Components []Component // those that need attention first; beyond MaxComponents they are not shown
+	Total      int         // how many there are
+	Counts     string      // how many there are of each status, in words
+	At         time.Time   // when they were read; UTC is shown
+}
+
+// More is how many components the page does not show.
+func (f Fleet) More() int { return f.Total - len(f.Shown()) }
+
+// Shown are the components that the page shows.
+func (f Fleet) Shown() []Component { return f.Components[:min(len(f.Components), MaxComponents)] }
+
+// Component is one row of the table.
+type Component struct {
+	Name   string
+	Kind   string
+	Status string
+	Marks  string   // words beside the status that ask for attention; may be empty
+	Age    string   // of the newest result, in words; "-" when there is none
+	Causes []string // in sentences
+	Reason string
+}
+
+// Lamp is how the status looks: good, bad, or waiting for neither.
+func (c Component) Lamp() string {
+	switch c.Status {
+	case "available":
+		return "good"
+	case "unavailable":
+		return "bad"
+	case "probing":
+		return "begun"
+	}
+	return "dark"
 }
 
 // Rejection is a configuration file that was changed and not taken over.
@@ -72,17 +126,22 @@ func Handler(server Server) (http.Handler, error) {
 }
 
 // indexPage serves the index page as it is at each request. It fails when the page
-// cannot be written in either of its states.
+// cannot be written in one of its states.
 func indexPage(page *template.Template, server Server) (http.Handler, error) {
-	for _, rejected := range []*Rejection{nil, {}} {
-		if err := page.Execute(io.Discard, shown{server, rejected}); err != nil {
+	every := Fleet{Components: []Component{{Marks: "-", Causes: []string{""}, Reason: "-"}}, Total: 2}
+	for _, state := range []shown{{Server: server}, {server, &Rejection{}, &every}, {server, nil, &Fleet{}}, {server, nil, &Fleet{Unread: "-"}}} {
+		if err := page.Execute(io.Discard, state); err != nil {
 			return nil, fmt.Errorf("write the index page: %w", err)
 		}
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := shown{Server: server}
 		if server.Rejected != nil {
 			now.Rejection = server.Rejected()
+		}
+		if server.Fleet != nil {
+			fleet := server.Fleet(r.Context())
+			now.Components = &fleet
 		}
 		var index bytes.Buffer
 		// It is written to memory, and was tried.
@@ -97,7 +156,8 @@ func indexPage(page *template.Template, server Server) (http.Handler, error) {
 type shown struct {
 	Server
 
-	Rejection *Rejection
+	Rejection  *Rejection
+	Components *Fleet // nil when there is nothing to tell
 }
 
 // visible writes control and direction characters of untrusted text, other than

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/web"
+)
+
+func TestGlance_readsOnceASecondForAllWhoLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var read atomic.Int64
+		failing := errors.New("the database is gone")
+		seen := newGlance(func(ctx context.Context) ([]registry.Reading, error) {
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			if read.Add(1) > 1 {
+				return nil, failing
+			}
+			return []registry.Reading{{Name: "a"}}, ctx.Err()
+		})
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if _, err := seen.look(gone); err == nil {
+			t.Error("who has left is answered")
+		}
+		read.Store(0)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if readings, err := seen.look(t.Context()); err != nil || len(readings) != 1 {
+					t.Errorf("look = %v, %v", readings, err)
+				}
+			})
+		}
+		all.Wait()
+		if got := read.Load(); got != 1 {
+			t.Errorf("read %d times, want once", got)
+		}
+		<-time.After(glanceAge)
+		for range 2 {
+			if _, err := seen.look(t.Context()); !errors.Is(err, failing) {
+				t.Errorf("look = %v", err)
+			}
+		}
+		if got := read.Load(); got != 2 {
+			t.Errorf("read %d times, want twice", got)
+		}
+	})
+}
+
+func TestFleetOf_putsFirstWhatNeedsAttention(t *testing.T) {
+	t.Parallel()
+	age := int64(4000)
+	one := func(name string, status registry.Status) registry.Reading {
+		return registry.Reading{Name: name, Kind: registry.KindMCPServer, Status: status, AgeMs: &age}
+	}
+	down, flapping, drifted, fresh := one("h-down", registry.Unavailable), one("e", registry.Available), one("f", registry.Available), one("b", registry.Probing)
+	down.Causes, down.Reason = []registry.Cause{registry.Refused, registry.Refused, "strange"}, "healthz: refused"
+	flapping.Flapping, flapping.Degraded = true, true
+	drifted.Drifting, drifted.Flapping, fresh.AgeMs = registry.DriftBlocks, true, nil
+	readings := []registry.Reading{one("a", registry.Available), fresh, one("c", registry.Available), flapping, drifted, one("g", registry.Unknown), down}
+	got := fleetOf(readings, time.Unix(0, 0))
+	row := func(name, status, marks, age string) web.Component {
+		return web.Component{Name: name, Kind: "mcp_server", Status: status, Marks: marks, Age: age}
+	}
+	first := row("h-down", "unavailable", "", "4s")
+	first.Causes, first.Reason = []string{"The address refuses connections.", "strange"}, "healthz: refused"
+	want := web.Fleet{
+		Total: 7, Counts: "7 components: 4 available, 1 unavailable, 1 unknown, 1 probing", At: time.Unix(0, 0),
+		Components: []web.Component{
+			first, row("g", "unknown", "", "4s"), row("f", "available", "tools changed, flapping", "4s"),
+			row("e", "available", "flapping, degraded", "4s"), row("b", "probing", "", "-"),
+			row("a", "available", "", "4s"), row("c", "available", "", "4s"),
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if many := fleetOf(make([]registry.Reading, 10_000), time.Unix(0, 0)); len(many.Components) != web.MaxComponents || many.Total != 10_000 {
+		t.Errorf("of %d components %d are laid out", many.Total, len(many.Components))
+	}
+}
+
+func TestServe_tellsOfItsComponentsOnThePageInMetricsAndInTheLog(t *testing.T) {
+	f := newFleet(t)
+	f.third.broken.Store(true)
+	server := f.serve(t)
+	get := func(url string) string { _, body := ask(t, http.MethodGet, url, "", nil); return body }
+	await(t, "the page tells of all", func() bool {
+		return strings.Contains(get(server.URL+"/"), "3 components: 2 available, 1 unavailable")
+	})
+	page := get(server.URL + "/")
+	if first := strings.Index(page, `<th scope="row" role="rowheader">writer`); first < 0 || first > strings.Index(page, `<th scope="row" role="rowheader">asm`) {
+		t.Errorf("the one that failed is not the first:\n%s", page)
+	}
+	for _, wanted := range []string{server.Registry, "--registry", server.Config} {
+		if !strings.Contains(page, wanted) {
+			t.Errorf("the page holds no %s", wanted)
+		}
+	}
+	metrics := get(server.Metrics)
+	for _, wanted := range []string{
+		`countersign_components{kind="mcp_server",status="available"} 2`, `countersign_component_status{component="writer",status="unavailable"} 1`,
+		`countersign_component_drifted{component="asm"} 0`,
+	} {
+		if !strings.Contains(metrics, wanted+"\n") {
+			t.Errorf("the metrics hold no %s:\n%s", wanted, metrics)
+		}
+	}
+	f.third.broken.Store(false)
+	second := f.serve(t)
+	server.end(t)
+	await(t, "the other takes over", func() bool { return strings.Contains(get(second.Metrics), "\ncountersign_patrol_lease_held 1\n") })
+	second.end(t)
+	for log, wanted := range map[string][]string{
+		server.log.String(): {
+			`"level":"WARN","msg":"the status of a component has changed","component":"writer","from":"probing","to":"unavailable"`,
+			`"level":"INFO","msg":"the status of a component has changed","component":"asm","from":"probing","to":"available"`,
+		},
+		second.log.String(): {`"msg":"another process patrols; this one stands by","holder":"` + server.URL + ` of process `, `"msg":"this process patrols now"`},
+	} {
+		for _, each := range wanted {
+			if !strings.Contains(log, each) {
+				t.Errorf("the log holds no %s:\n%s", each, log)
+			}
+		}
+		for _, unwanted := range []string{`"path":"/metrics"`, `"path":"/healthz"`} {
+			if strings.Contains(log, unwanted) {
+				t.Errorf("the log holds %s", unwanted)
+			}
+		}
+	}
+}
