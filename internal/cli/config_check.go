@@ -38,7 +38,7 @@ type checkedComponent struct {
 	Name    string           `json:"name"`
 	Kind    registry.Kind    `json:"kind"`
 	Profile registry.Profile `json:"profile,omitempty"` // of an MCP server
-	Target  string           `json:"target"`            // the address without its query, or the program
+	Target  string           `json:"target"`            // see config.Shown
 }
 
 type checkedSlot struct {

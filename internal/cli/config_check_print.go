@@ -66,7 +66,8 @@ func writeNamed(out *strings.Builder, paint painter, title string, lines [][2]st
 		width = max(width, len(line[0]))
 	}
 	for _, line := range shown {
-		out.WriteString(paint.fold(fmt.Sprintf("  %-*s  %s\n", width, line[0], visible(line[1]))))
+		column := 2 + width + 2
+		fmt.Fprintf(out, "  %-*s  %s\n", width, line[0], paint.foldFrom(visible(line[1]), column, column))
 	}
 	if more := len(lines) - len(shown); more > 0 {
 		fmt.Fprintf(out, "  and %d more\n", more)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // inFolder puts files into a folder of their own and makes it the working
@@ -53,10 +55,16 @@ slot: {}
 slots: {recon: {primary: as}}
 `
 
+const likelyMistakes = `components:
+  everything: {kind: mcp_server, url: http://127.0.0.1:3001/mcp}
+  one: {kind: mcp_server, command: [node, one.js, correct-horse], canary: {tool: t}}
+  two: {kind: mcp_server, command: [nod, two.js], canary: {tool: t, expect: {path: $.n, min_count: 1}}}
+`
+
 func TestConfigCheck_transcript(t *testing.T) {
 	shell := newShell(t)
-	before := inFolder(t, map[string]string{"countersign.yaml": validConfiguration, "bad.yaml": invalidConfiguration, "empty.yaml": ""})
-	shell.env["ASM_TOKEN"] = "correct-horse"
+	before := inFolder(t, map[string]string{"countersign.yaml": validConfiguration, "bad.yaml": invalidConfiguration, "likely.yaml": likelyMistakes, "empty.yaml": ""})
+	shell.env["ASM_TOKEN"], shell.env["PATH"] = "correct-horse", folderWith(t, "node", "server")
 	shell.run("config", "check")
 	delete(shell.env, "ASM_TOKEN")
 	shell.run("config", "check")
@@ -66,6 +74,8 @@ func TestConfigCheck_transcript(t *testing.T) {
 	shell.run("config", "check", "--config", "empty.yaml")
 	shell.run("config", "check", "--config", "absent.yaml")
 	shell.run("config", "check", "--config", ".")
+	shell.run("config", "check", "--config", "likely.yaml")
+	shell.run("component", "list", "--config", "bad.yaml")
 	shell.run("--json", "config", "check")
 	shell.run("--json", "config", "check", "--config", "bad.yaml")
 	shell.run("--json", "config", "check", "--config", "absent.yaml")
@@ -80,6 +90,30 @@ func TestConfigCheck_transcript(t *testing.T) {
 	}
 	t.Chdir(before)
 	shell.golden(t, "config.txt")
+}
+
+// folderWith is a folder with programs that do nothing.
+func folderWith(t *testing.T, programs ...string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range programs {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func TestConfigChecked_keepsLongCommandsInTheirColumn(t *testing.T) {
+	t.Parallel()
+	checked := configChecked{File: "countersign.yaml", Valid: true, Components: []checkedComponent{
+		{Name: "files", Kind: registry.KindMCPServer, Profile: registry.Protocol, Target: "/opt/" + strings.Repeat("long/", 20) + "server"},
+	}}
+	text := checked.text(painter{width: 80})
+	fits(t, text)
+	if !strings.Contains(text, "\n         ") || strings.Contains(text, "\n  long") {
+		t.Errorf("printed as\n%s", text)
+	}
 }
 
 func TestConfigCheck_untrustedTextIsMadeVisible(t *testing.T) {

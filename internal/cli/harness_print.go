@@ -63,7 +63,7 @@ func partLines(out *strings.Builder, result *registry.HarnessResult, paint paint
 		if got.LatencyMs > 0 {
 			latency = fmt.Sprintf("%.1f ms", got.LatencyMs)
 		}
-		fmt.Fprintf(out, "  %-*s%s%12s   %s\n", firstWidth, part, lamp(got.OK, paint), latency, words)
+		fmt.Fprintf(out, "  %-*s%s%12s   %s\n", firstWidth, part, lamp(got.OK, paint), latency, besideGate(paint, words))
 	}
 	return causes
 }

@@ -12,7 +12,7 @@ func knowledgeBaseTable(result *registry.KnowledgeBaseResult, paint painter) str
 	var out strings.Builder
 	gates, retrieve := &result.Gates, &result.Retrieve
 	gateLines(&out, gates, paint)
-	fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, "retrieve", lamp(retrieve.OK, paint), retrieve.LatencyMs, reason(retrieve.GateResult))
+	fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, "retrieve", lamp(retrieve.OK, paint), retrieve.LatencyMs, besideGate(paint, reason(retrieve.GateResult)))
 	all := hints(gates, nil)
 	if entry, failed := retrieve.Cause.Entry(); failed && !hasCause(gates, retrieve.Cause) {
 		all = append(all, hint{text: "retrieve: " + entry.Sentence + " " + entry.Hint})

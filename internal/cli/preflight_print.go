@@ -195,28 +195,21 @@ func startWarnings(made *registry.Preflight) []string {
 }
 
 // slotWarning tells of a slot that is not filled as it is meant to be; empty when
-// it is.
+// it is. The text that is shown with it has the reasons.
 func slotWarning(slot *registry.SlotResult) string {
-	var failed []string
+	if !slot.OK {
+		return "is optional and empty"
+	}
 	remark := ""
 	for i := range slot.Attempts {
-		attempt := &slot.Attempts[i]
-		if slot.OK && attempt.Component == slot.Component {
-			remark = attemptRemark(attempt)
-			break
+		if slot.Attempts[i].Component == slot.Component {
+			remark, _, _ = strings.Cut(attemptRemark(&slot.Attempts[i]), ":")
 		}
-		failed = append(failed, oneLine(attempt.Component)+": "+attemptReason(attempt))
 	}
-	because := strings.Join(failed, "; ")
+	remark = cut(remark, textWidth)
 	switch {
-	case !slot.OK:
-		return "is optional and empty; " + because
 	case slot.Fallback:
-		filled := "is filled by its fallback " + oneLine(slot.Component)
-		if remark != "" {
-			filled += " (" + remark + ")"
-		}
-		return filled + "; " + because
+		return strings.TrimSuffix("is filled by its fallback "+oneLine(slot.Component)+": "+remark, ": ")
 	case remark != "":
 		return "is filled by " + oneLine(slot.Component) + ": " + remark
 	}

@@ -52,13 +52,21 @@ func causeHint(result *registry.ProbeResult, entry registry.CauseEntry) string {
 		return "This call could change something on the server. If it is harmless, say so with --force, or with force: true in the " +
 			"configuration; else choose another tool."
 	case entry.Cause != registry.NotConfigured || !missing:
-		return entry.Sentence + " " + entry.Hint
+		return entry.Sentence + " " + targeted(entry.Hint, result)
 	case result.LikelyCanary == "":
 		return "Nothing shows that the server works, because no call of a tool is declared. Choose a harmless one with --call TOOL " +
 			"--arguments JSON; it needs --force when the server does not mark it read-only."
 	}
 	return "Nothing shows that the server works, because no call of a tool is declared. " + result.LikelyCanary +
 		" is marked read-only and needs no arguments. Add this to the command line, or the other to the component in countersign.yaml:"
+}
+
+// targeted puts a target that is one word in its place in a hint.
+func targeted(hint string, result *registry.ProbeResult) string {
+	if name := visible(result.Target); registry.IsName(name) || strings.Contains(name, "://") && !strings.ContainsRune(name, ' ') {
+		return strings.ReplaceAll(hint, "TARGET", name)
+	}
+	return hint
 }
 
 // heldBack ends the detail of a canary that was not called for want of force.
@@ -93,6 +101,11 @@ func hasNoGates(result *registry.ProbeResult) bool {
 }
 
 func noGatesHint(result *registry.ProbeResult) string {
+	if registry.IsName(result.Target) { // a component
+		return "healthz, test: This server has no three gates; it does not know these two pages. Check the url of the component, give the " +
+			"server the pages (in Go, the package gates mounts both), or, if the url is that of its MCP endpoint, add to the component " +
+			"in the configuration file: profile: protocol"
+	}
 	if strings.HasSuffix(result.Target, "/mcp") {
 		return "This looks like the address of the MCP endpoint. Give the address without /mcp at its end; or, if the server " +
 			"has no pages /healthz and /test, add --profile protocol."

@@ -44,8 +44,16 @@ func gateLines(out *strings.Builder, result *registry.ProbeResult, paint painter
 	fmt.Fprintf(out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "gate", "lamp", "latency", "detail")))
 	for _, gate := range registry.Gates() {
 		got := result.Gate(gate)
-		fmt.Fprintf(out, "  %-*s%s%9.1f ms   %s\n", firstWidth, gate, lamp(got.OK, paint), got.LatencyMs, gateDetail(result, gate))
+		fmt.Fprintf(out, "  %-*s%s%9.1f ms   %s\n", firstWidth, gate, lamp(got.OK, paint), got.LatencyMs, besideGate(paint, gateDetail(result, gate)))
 	}
+}
+
+// detailColumn is where the details of gates begin.
+const detailColumn = 2 + firstWidth + 6 + 12 + 3
+
+// besideGate breaks a detail to stay in its column.
+func besideGate(paint painter, detail string) string {
+	return paint.foldFrom(detail, detailColumn, detailColumn)
 }
 
 // hintLines are the hints below an empty line, if there are any.

@@ -216,6 +216,11 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 	nowhere := endpoint
 	nowhere.Target = bare.Target
 
+	component := bare
+	component.Target = "everything"
+	called := sound()
+	called.Target, called.Test = "everything", registry.Fail(time.Millisecond, registry.CanaryFailed, "echo: the tool reports an error")
+
 	hostile := sound()
 	hostile.Test.Detail = "fine\n  healthz     ok\x1b[2J\u202e"
 	hostile.Server = registry.Server{Name: "\x1b]0;title\x07", Version: "1\n2"}
@@ -235,13 +240,19 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 		{"no three gates", bare, nil},
 		{"no three gates, and no endpoint at /mcp", nowhere, nil},
 		{"the endpoint instead of the base", endpoint, nil},
+		{"a component with the address of its endpoint", component, nil},
+		{"a component whose canary failed", called, nil},
 		{"a hostile server", hostile, nil},
 	} {
+		fits(t, probeTable(&scene.result, scene.only, painter{width: 80}))
 		fmt.Fprintf(&s.transcript, "# %s\n\n%s\n", scene.title, probeTable(&scene.result, scene.only, painter{}))
 	}
 	s.golden(t, "probe.txt")
 	if text := s.transcript.String(); strings.ContainsAny(text, "\x1b\r\x00\u202e") {
 		t.Error("the table lets control characters through")
+	}
+	if text := probeTable(&broken, nil, painter{width: 80}); !strings.Contains(text, "\n"+strings.Repeat(" ", detailColumn)+"tool_") {
+		t.Errorf("the detail leaves its column:\n%s", text)
 	}
 }
 

@@ -62,6 +62,9 @@ func (f registryFlags) load(p *process) (*config.Config, error) {
 			strings.Join(config.Places(p.Getenv), " and ")).
 			WithHint("Name the file with --config.")
 	}
+	if coded, ok := fault.Of(err); ok && coded.Code == fault.InvalidArgument {
+		err = coded.WithHint("%s A countersign serve that runs goes on with the file as it was before.", coded.Hint)
+	}
 	return loaded, err
 }
 

@@ -48,6 +48,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
+	overruled := c.overruled()
 	listen, err := c.configure(p, loaded)
 	if err != nil {
 		return err
@@ -69,6 +70,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer server.close()
+	server.reload.overruled = overruled
 	if err := begun.print(p); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -79,6 +81,18 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	log.InfoContext(context.WithoutCancel(ctx), "ended")
 	return nil
+}
+
+// overruled are the keys of the file in whose place flags were given.
+func (c *serveCommand) overruled() []string {
+	var keys []string
+	if c.Listen != nil {
+		keys = append(keys, "listen")
+	}
+	if c.Database.DB != "" {
+		keys = append(keys, "db")
+	}
+	return keys
 }
 
 // configure takes from the configuration file what the flags leave open, and

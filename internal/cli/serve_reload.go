@@ -25,6 +25,7 @@ type reloading struct {
 	metrics  *telemetry.Metrics
 	log      *slog.Logger
 
+	overruled []string // the keys of the file in whose place flags were given
 	rejection atomic.Pointer[web.Rejection] // nil while the newest file is in force
 }
 
@@ -52,7 +53,7 @@ func (r *reloading) offer(ctx context.Context, next *config.Config, refused erro
 	r.log.InfoContext(ctx, "the configuration was taken over", slog.String("config", next.File),
 		slog.Int("components", len(next.Components)), slog.Int("added", changed.added), slog.Int("removed", changed.removed),
 		slog.Int("changed", changed.changed), slog.Int("slots", len(next.Slots)), slog.Int("runs", len(next.Runs)))
-	for _, warning := range append(r.running.NeedsRestart(next), next.Warnings(r.resolve)...) {
+	for _, warning := range append(r.running.NeedsRestart(next, r.overruled...), next.Warnings(r.resolve)...) {
 		r.log.WarnContext(ctx, "the configuration has a warning", slog.String("warning", warning.Error()), slog.String("hint", warning.Hint))
 	}
 	return true

@@ -44,7 +44,7 @@ type ownKeys interface {
 // Shown is what a list of components shows of what one is.
 type Shown struct {
 	Profile registry.Profile // of an MCP server
-	Target  string           // where it is, without what may be secret in it; untrusted text
+	Target  string           // where it is, or how it is started, without what may be secret in that; untrusted text
 }
 
 // Show is what a list shows of a component.

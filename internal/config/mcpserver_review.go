@@ -109,7 +109,7 @@ func doubtsOfServer(r *reviewer, p path, name string, server *registry.MCPServer
 	}
 	if base, err := url.Parse(server.URL); err == nil && server.Profile == registry.ThreeGates && !r.has(p.child("profile")) &&
 		strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/mcp") {
-		warnings = append(warnings, r.doubt(p.child("url"), "this looks like an MCP endpoint, and its gates would be at /mcp/healthz and /mcp/test",
+		warnings = append(warnings, r.doubt(p.child("url"), "this looks like an MCP endpoint, and /healthz and /test are asked for below it",
 			"If the server has no gates, add profile: protocol; else give the address without /mcp."))
 	}
 	return slices.Concat(warnings, r.program(p.child("command").child("0"), server), r.canary(p.child("canary"), server.Canary))

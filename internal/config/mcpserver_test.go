@@ -73,7 +73,7 @@ front: {test: {canary: {tool: t, expect: {path: $.a, min_count: 1}}}}
 		t.Fatal(invalid)
 	}
 	const (
-		profile = ": this looks like an MCP endpoint, and its gates would be at /mcp/healthz and /mcp/test" +
+		profile = ": this looks like an MCP endpoint, and /healthz and /test are asked for below it" +
 			" / If the server has no gates, add profile: protocol; else give the address without /mcp."
 		noPath = ": there is no program at this path" +
 			" / A relative path starts at cwd, which is the folder of the file unless the component names another."

@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -75,10 +77,23 @@ func isTLS(err error) bool {
 	return certificate || record || strings.HasPrefix(strings.TrimPrefix(err.Error(), "remote error: "), "tls: ")
 }
 
-// excerpt is the beginning of a body, on one line.
+// excerpt is the beginning of a body, on one line; of a page in HTML, what it says
+// to people.
 func excerpt(body []byte) string {
 	if len(body) > 4*maxExcerpt {
 		body = body[:4*maxExcerpt]
 	}
+	if isPage.Match(body) {
+		said := html.UnescapeString(markup.ReplaceAllString(string(body), " "))
+		return registry.Shorten(strings.TrimSuffix("an HTML page: "+strings.Join(strings.Fields(said), " "), ": "), maxExcerpt)
+	}
 	return registry.Shorten(strings.Join(strings.Fields(string(body)), " "), maxExcerpt)
 }
+
+// A page in HTML begins with its doctype or with an element that only pages have.
+// Its markup is its tags, its comments, and what is not shown to people; it may be
+// cut off anywhere.
+var (
+	isPage = regexp.MustCompile(`(?i)^\x{FEFF}?\s*<(!doctype html|(html|head|body|title|h1)\b)`)
+	markup = regexp.MustCompile(`(?is)^\x{FEFF}|<!--.*?(-->|$)|<style.*?(</style>|$)|<script.*?(</script>|$)|<[^>]*(>|$)`)
+)
