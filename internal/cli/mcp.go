@@ -25,8 +25,8 @@ type mcpCommand struct {
 // Help is what mcp --help says beyond its one line.
 func (*mcpCommand) Help() string {
 	return "An MCP client starts it and speaks with it over standard input and output; it ends with its input. " +
-		"Every agent runs one of its own, on the same database. The log goes to standard error. " +
-		"With --registry the tools are those of an orchestrator: list_components, get_component, probe_component and preflight, about what the " +
+		"Every agent runs one of its own, on the same database, which --db names: the task gate reads no configuration file. " +
+		"The log goes to standard error. With --registry the tools are those of an orchestrator: list_components, get_component, probe_component and preflight, about what the " +
 		"configuration file registers; it is read once, at the start."
 }
 
