@@ -34,13 +34,15 @@ func (s *shift) tellChange(ctx context.Context, record *registry.Record, changes
 }
 
 // compare warns of components whose tools are not the accepted ones, once for each
-// digest. The store is asked only about tools that are new to this shift: it alone
+// digest, and tells of which they were accepted at first sight. The store is asked only about tools that are new to this shift: it alone
 // knows what somebody has accepted meanwhile.
 func (b *batch) compare(parting context.Context, stored []unstored) {
 	fresh := map[string]*entry{}
+	brought := map[string][]registry.Record{}
 	for _, one := range stored {
 		if digest := one.record.Summary.ToolsDigest; digest != "" && digest != one.of.compared {
 			fresh[one.of.name] = one.of
+			brought[one.of.name] = append(brought[one.of.name], one.record)
 		}
 	}
 	if len(fresh) == 0 {
@@ -55,6 +57,9 @@ func (b *batch) compare(parting context.Context, stored []unstored) {
 	for i := range known {
 		one, of := &known[i], fresh[known[i].Registration.Name]
 		of.compared = one.ToolsDigest
+		if slices.ContainsFunc(brought[of.name], one.TrustedWith) {
+			b.log.InfoContext(ctx, "tools accepted at first sight", slog.String("component", of.name), slog.String("digest", one.AcceptedDigest))
+		}
 		if !one.Drifted() || one.ToolsDigest == of.warned {
 			continue
 		}

@@ -2,6 +2,7 @@ package patrol_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -81,7 +82,7 @@ func TestLog_tellsOfNoChangeWhenAStatusOnlyGrewOld(t *testing.T) {
 	})
 }
 
-func TestLog_warnsOnceOfToolsThatAreNotTheAcceptedOnes(t *testing.T) {
+func TestLog_tellsOnceOfToolsThatAreAcceptedOrAreNotTheAcceptedOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		x := newExaminer(t, server("asm", 10*time.Second), server("calm", 10*time.Second))
@@ -110,6 +111,8 @@ func TestLog_warnsOnceOfToolsThatAreNotTheAcceptedOnes(t *testing.T) {
 		s.stop()
 		const drifted = `level=WARN msg="the tools of a component are not the accepted ones"`
 		wantLines(t, s.lines(drifted), []string{"component=asm", "tools=second", "accepted=first"}, []string{"component=asm", "tools=third", "accepted=first"})
+		const trusted = `level=INFO msg="tools accepted at first sight"`
+		wantLines(t, slices.Sorted(slices.Values(s.lines(trusted))), []string{"component=asm", "digest=first"}, []string{"component=calm", "digest=first"})
 		if asked := s.line.readings(); asked > 12 {
 			t.Errorf("the store was asked %d times what it knows", asked)
 		}
@@ -117,6 +120,7 @@ func TestLog_warnsOnceOfToolsThatAreNotTheAcceptedOnes(t *testing.T) {
 		pass(time.Minute)
 		again.stop()
 		wantLines(t, again.lines(drifted), []string{"tools=third"})
+		wantLines(t, again.lines(trusted))
 	})
 }
 
