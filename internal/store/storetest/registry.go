@@ -158,6 +158,16 @@ func documents(t *testing.T, location string) {
 	if mustResult(t, db, given).Document != nil {
 		t.Error("the document of an unremarkable pass was kept")
 	}
+	// One that is too long is given up, and the result stands by its proof.
+	for i, long := range []bool{false, true} {
+		record := recordOf("long", found(day().Add(time.Duration(i)*time.Minute), registry.ZeroTools, nil))
+		record.Document = []byte(`"` + strings.Repeat("x", 1<<20-2+i) + `"`)
+		id := mustRecord(t, db, record)
+		if kept := mustResult(t, db, id); (kept.Document == nil) != long || kept.Seen.Outcome != registry.OutcomeFailed {
+			t.Errorf("of a document of %d bytes %d are kept, and the result is %s", len(record.Document), len(kept.Document), kept.Seen.Outcome)
+		}
+	}
+	balanced(t, raw(t, location, false))
 }
 
 func history(t *testing.T, location string) {
