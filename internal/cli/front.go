@@ -37,7 +37,7 @@ type frontCommand struct {
 	Listen    string     `help:"Address to listen on; port 0 takes a free one. By default that of the configuration file, else ${front_listen}." placeholder:"ADDR"`
 	AllowHost []string   `help:"Name by which other machines call this server; may be repeated." placeholder:"NAME"`
 	Name      string     `help:"What the gates and the client configuration call the server." default:"front" placeholder:"NAME"`
-	LogFormat string     `help:"Format of the log on standard error: text, json, or auto (text on a terminal, json elsewhere)." enum:"auto,text,json" default:"auto" placeholder:"FORMAT"`
+	Log       logFlags   `embed:""`
 	Command   []string   `arg:"" help:"The stdio MCP server and its arguments, after --." name:"command"`
 }
 
@@ -57,7 +57,7 @@ func (c *frontCommand) Run(ctx context.Context, p *process) error {
 			WithHint("Use lower-case letters, digits, dots, dashes and underscores, at most 64.")
 	}
 	outliveReaders()
-	log, err := newLogger(c.LogFormat, p.Err)
+	log, err := c.Log.logger(p.Err)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -12,20 +11,16 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/fault"
-	"github.com/countersign-dev/countersign/internal/telemetry"
 )
 
 // defaultListen is where serve listens, and so where healthcheck asks.
 const defaultListen = "127.0.0.1:8484"
 
-// logFormatAuto is text on a terminal and JSON elsewhere.
-const logFormatAuto = "auto"
-
 type serveCommand struct {
-	File      configFlag           `embed:""`
-	Database  registryDatabaseFlag `embed:""`
-	Listen    *string              `help:"Loopback address to listen on; port 0 takes a free one. By default that of the configuration file, else ${listen}." placeholder:"ADDR"`
-	LogFormat string               `help:"Format of the log on standard error: text, json, or auto (text on a terminal, json elsewhere)." enum:"auto,text,json" default:"auto" placeholder:"FORMAT"`
+	File     configFlag           `embed:""`
+	Database registryDatabaseFlag `embed:""`
+	Listen   *string              `help:"Loopback address to listen on; port 0 takes a free one. By default that of the configuration file, else ${listen}." placeholder:"ADDR"`
+	Log      logFlags             `embed:""`
 }
 
 // Help is what serve --help says beyond its one line.
@@ -39,7 +34,7 @@ func (*serveCommand) Help() string {
 
 // Run serves until ctx is done.
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
-	log, err := newLogger(c.LogFormat, p.Err)
+	log, err := c.Log.logger(p.Err)
 	if err != nil {
 		return err
 	}
@@ -106,18 +101,6 @@ func (c *serveCommand) configure(p *process, loaded *config.Config) (listen stri
 		c.Database.DB, err = loaded.DB.Reveal(p.resolver().Resolve)
 	}
 	return listen, err
-}
-
-// newLogger writes to out in the format that --log-format names.
-func newLogger(chosen string, out io.Writer) (*slog.Logger, error) {
-	format := telemetry.Format(chosen)
-	if chosen == logFormatAuto {
-		format = telemetry.JSON
-		if isTerminal(out) {
-			format = telemetry.Text
-		}
-	}
-	return telemetry.NewLogger(out, format, slog.LevelInfo)
 }
 
 // listenOnLoopback listens on an address of this machine only: whoever can

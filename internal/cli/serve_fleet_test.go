@@ -95,6 +95,17 @@ func TestFleetOf_putsFirstWhatNeedsAttention(t *testing.T) {
 	}
 }
 
+func TestServe_logsTheRequestsOfProbesWhenAsked(t *testing.T) {
+	for level, want := range map[string]bool{"debug": true, "info": false, "error": false} {
+		server := newShell(t).serve(t, "--log-level", level)
+		ask(t, http.MethodGet, server.Healthz, "", nil)
+		server.end(t)
+		if log := server.log.String(); strings.Contains(log, `"path":"/healthz"`) != want || strings.Contains(log, `"msg":"serving"`) != (level != "error") {
+			t.Errorf("--log-level %s: the log is\n%s", level, log)
+		}
+	}
+}
+
 func TestServe_tellsOfItsComponentsOnThePageInMetricsAndInTheLog(t *testing.T) {
 	f := newFleet(t)
 	f.third.broken.Store(true)

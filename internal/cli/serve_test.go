@@ -259,6 +259,7 @@ func TestServe_refusesToStartWithTheReason(t *testing.T) {
 		{"empty", []string{"--listen", ""}, malformed},
 		{"busy port", []string{"--listen", taken.Addr().String()}, "--listen 127.0.0.1:0 takes a free one"},
 		{"log format", []string{"--log-format", "xml"}, "--log-format"},
+		{"log level", []string{"--log-level", "loud"}, "--log-level"},
 		{"directory for a database", []string{"--listen", "127.0.0.1:0", "--db", t.TempDir()}, "is not a file"},
 	}
 	for _, c := range cases {
