@@ -57,3 +57,22 @@ func TestTrim_goesOnWhileThePatrolIsLate(t *testing.T) {
 		})
 	})
 }
+
+// A probe that the end of the patrol has broken off may well say that all failed.
+func TestPatrol_recordsNothingOfWhatItHasBrokenOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := newDatabase()
+		x := newExaminer(t, servers(20, 10*time.Second)...)
+		x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+			<-ctx.Done()
+			return failed(), nil
+		})
+		s := patrols(t, on, x, plenty())
+		pass(5 * time.Second)
+		s.stop()
+		if _, kept, _ := on.seen(); kept != 0 || len(x.probes()) != 20 {
+			t.Errorf("of %d probes that were broken off, %d are recorded", len(x.probes()), kept)
+		}
+	})
+}
