@@ -34,8 +34,9 @@ func (s *shift) tellChange(ctx context.Context, record *registry.Record, changes
 }
 
 // compare warns of components whose tools are not the accepted ones, once for each
-// digest, and tells of which they were accepted at first sight. The store is asked only about tools that are new to this shift: it alone
-// knows what somebody has accepted meanwhile.
+// digest, and tells of which they were accepted at first sight. The store is asked
+// only about tools that are new to this shift: it alone knows what somebody has
+// accepted meanwhile.
 func (b *batch) compare(parting context.Context, stored []unstored) {
 	fresh := map[string]*entry{}
 	brought := map[string][]registry.Record{}
