@@ -19,7 +19,7 @@ type configCheckCommand struct {
 // Help is what config check --help says beyond its one line.
 func (*configCheckCommand) Help() string {
 	return "Every problem is shown with its line. 0: the file is valid; 1: it is not; 2: there is no file, or it cannot be read. " +
-		"Secrets that cannot be had from here are warnings, since the server may run elsewhere. No server is asked."
+		"Secrets and programs that cannot be had from here are warnings, since the server may run elsewhere. No server is asked."
 }
 
 // configChecked is the answer, with --json.
