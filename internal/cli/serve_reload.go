@@ -25,7 +25,7 @@ type reloading struct {
 	metrics  *telemetry.Metrics
 	log      *slog.Logger
 
-	overruled []string // the keys of the file in whose place flags were given
+	overruled []string                      // the keys of the file in whose place flags were given
 	rejection atomic.Pointer[web.Rejection] // nil while the newest file is in force
 }
 
