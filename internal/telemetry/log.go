@@ -40,14 +40,11 @@ func NewLogger(out io.Writer, format Format, level slog.Level) (*slog.Logger, er
 }
 
 func spelt(groups []string, attr slog.Attr) slog.Attr {
-	switch attr.Value.Kind() {
-	case slog.KindTime:
-		if len(groups) == 0 && attr.Key == slog.TimeKey {
-			return slog.Time(slog.TimeKey, attr.Value.Time().UTC())
-		}
-	case slog.KindDuration:
+	if attr.Value.Kind() == slog.KindDuration {
 		return slog.String(attr.Key, attr.Value.Duration().String())
-	default:
+	}
+	if len(groups) == 0 && attr.Key == slog.TimeKey && attr.Value.Kind() == slog.KindTime {
+		return slog.Time(slog.TimeKey, attr.Value.Time().UTC())
 	}
 	return attr
 }
