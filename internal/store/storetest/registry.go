@@ -33,6 +33,7 @@ func ofRegistry() map[string]func(*testing.T, string) {
 		"results of knowledge bases pass as their proof says":  knowledgeBaseResults,
 		"what is too old is trimmed":                           trimmedByAge,
 		"what does not fit is trimmed":                         trimmedByBytes,
+		"hours that take more than their half are trimmed":     trimmedOfHours,
 		"preflights beyond the limit are trimmed":              surplusPreflights,
 		"tools that nothing refers to are trimmed":             unusedTools,
 		"history stays within its bytes":                       year,

@@ -101,6 +101,44 @@ func trimmedByBytes(t *testing.T, location string) {
 	balanced(t, foreign)
 }
 
+// trimmedOfHours trims the oldest hours before any result while hours have more
+// than half of what is permitted, and leaves them the half.
+func trimmedOfHours(t *testing.T, location string) {
+	db := open(t, location)
+	const hours, results = 200, 30
+	begun := day().Add(-hours * time.Hour)
+	for hour := range hours {
+		fail(t, db, "old", begun.Add(time.Duration(hour)*time.Hour))
+	}
+	now := day().Add(24 * time.Hour)
+	mustTrim(t, db, now, roomy()) // Of the old ones the hours stay.
+	var ids []string
+	for minute := range results {
+		ids = append(ids, fail(t, db, "young", now.Add(time.Duration(minute)*time.Minute)))
+	}
+	retention := roomy()
+	retention.MaxBytes = bytesOf(t, db)
+	mustTrim(t, db, now, retention)
+	for i, id := range ids {
+		if !isKept(t, db, id) {
+			t.Errorf("result %d went, though the hours have more than half", i)
+		}
+	}
+	left, err := db.Hours(t.Context(), "old", begun, 1000)
+	if err != nil || len(left) == 0 || len(left) >= hours || left[len(left)-1].Start.Equal(begun) {
+		t.Errorf("%d of %d hours are left, %v", len(left), hours, err)
+	}
+	retention.MaxBytes /= 4
+	mustTrim(t, db, now, retention)
+	if isKept(t, db, ids[0]) {
+		t.Error("with room for a quarter the oldest result stays")
+	}
+	if left, err = db.Hours(t.Context(), "old", begun, 1000); err != nil || len(left) == 0 {
+		t.Errorf("the hours did not keep their half: %d are left, %v", len(left), err)
+	}
+	balanced(t, raw(t, location, false))
+}
+
 // surplusPreflights keeps the newest preflights of each run.
 func surplusPreflights(t *testing.T, location string) {
 	db := open(t, location)
