@@ -14,6 +14,18 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
+// forTokens is the key of contexts of ForTokens.
+type forTokens struct{}
+
+// ForTokens returns a context for a request that is answered with tokens. Some of
+// them may stand where nobody looks for them, so no transcript keeps the body of
+// an answer with success.
+func ForTokens(ctx context.Context) context.Context {
+	return context.WithValue(ctx, forTokens{}, true)
+}
+
+func isForTokens(ctx context.Context) bool { return ctx.Value(forTokens{}) != nil }
+
 // exchange makes the token request (RFC 6749, section 4.4.2).
 func (s *tokenSource) exchange(ctx context.Context, outlet Outlet, address *url.URL, method string) (string, error) {
 	form := url.Values{"grant_type": {"client_credentials"}}
@@ -40,7 +52,7 @@ func (s *tokenSource) exchange(ctx context.Context, outlet Outlet, address *url.
 		return "", asked(who, err)
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	status, body, err := fetch(ctx, outlet, request, MaxTokenAnswer)
+	status, body, err := fetch(ForTokens(ctx), outlet, request, MaxTokenAnswer)
 	if err != nil {
 		return "", asked(who, err)
 	}

@@ -51,6 +51,7 @@ type recording struct {
 	header   http.Header
 	body     []byte // to MaxBody
 	bodyRead int64
+	untold   bool // the body is a secret
 	broke    string
 }
 
@@ -120,6 +121,7 @@ func (r *Recorder) roundTrip(transport http.RoundTripper, request *http.Request,
 		return nil, err
 	}
 	one.status, one.header = response.Status, response.Header.Clone()
+	one.untold = isForTokens(request.Context()) && registry.StatusCause(response.StatusCode) == ""
 	response.Body = &recordedBody{ReadCloser: response.Body, recorder: r, of: one}
 	return response, nil
 }
@@ -139,7 +141,7 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	defer b.recorder.mu.Unlock()
 	b.of.took = time.Since(b.of.began)
 	b.of.bodyRead += int64(n)
-	if room := MaxBody - len(b.of.body); room > 0 {
+	if room := MaxBody - len(b.of.body); room > 0 && !b.of.untold {
 		b.of.body = append(b.of.body, p[:min(n, room)]...)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {

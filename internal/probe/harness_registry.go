@@ -92,7 +92,8 @@ func unopened(ctx context.Context, err error) *mcpwire.Failure {
 	if ctx.Err() != nil {
 		return mcpwire.Explain(ctx, err)
 	}
-	return &mcpwire.Failure{Cause: registry.Auth, Detail: registry.Shorten("what the registry demands cannot be met: "+err.Error(), registry.MaxDetail)}
+	reason, _, _ := strings.Cut(err.Error(), "\n") // what follows is the answer of a token service, tokens and all
+	return &mcpwire.Failure{Cause: registry.Auth, Detail: registry.Shorten("what the registry demands cannot be met: "+strings.TrimSuffix(reason, ":"), registry.MaxDetail)}
 }
 
 func (r *imageRegistry) close() {
@@ -187,7 +188,11 @@ func authenticator(ctx context.Context, host name.Registry, wanted registry.Imag
 		}
 		made = *stored
 	}
-	for _, secret := range []string{made.RegistryToken, made.Password, made.IdentityToken, made.Auth} {
+	secrets := []string{made.RegistryToken, made.Password, made.IdentityToken, made.Auth}
+	if wanted.Username.Reference() != "" { // a user who stands in the file is no secret
+		secrets = append(secrets, made.Username)
+	}
+	for _, secret := range secrets {
 		settings.outlet.Redactor.AddCredential(secret)
 	}
 	if made == (authn.AuthConfig{}) {
@@ -244,7 +249,11 @@ func (w *registryWire) RoundTrip(request *http.Request) (*http.Response, error) 
 	if _, credential, ok := strings.Cut(request.Header.Get("Authorization"), " "); ok {
 		w.redactor.AddCredential(credential)
 	}
-	request = request.Clone(request.Context())
+	ctx := request.Context()
+	if request.Method == http.MethodPost || request.URL.Query().Has("scope") { // as only the token service is asked
+		ctx = mcpwire.ForTokens(ctx)
+	}
+	request = request.Clone(ctx)
 	request.Header.Set("User-Agent", w.agent)
 	response, err := w.carrier.RoundTrip(request)
 	if failure, ok := errors.AsType[*mcpwire.Failure](err); ok && request.URL.Scheme != "https" {

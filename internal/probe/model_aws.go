@@ -77,7 +77,7 @@ func (c awsChain) ofProfile(ctx context.Context, env config.EnvConfig, profile *
 	case profile.SSOSessionName != "" || profile.SSOStartURL != "" || profile.LoginSession != "":
 		err = fmt.Errorf("the profile %s signs in by SSO or in a browser, which is not supported; use credential_process with aws configure export-credentials", profile.Profile)
 	case profile.CredentialProcess != "":
-		found, err = processcreds.NewProvider(profile.CredentialProcess).Retrieve(ctx)
+		found, err = ofProcess(ctx, profile.CredentialProcess)
 	default:
 		found, err = c.ofMetadata(ctx, env)
 	}
@@ -94,6 +94,19 @@ func (c awsChain) ofProfile(ctx context.Context, env config.EnvConfig, profile *
 		wanted.Set("ExternalId", profile.ExternalID)
 	}
 	return awsTokens{c, env.BaseEndpoint, found}.ask(ctx, wanted)
+}
+
+// ofProcess is what a program prints. The library repeats that in its error when it
+// cannot read it, and keys may be in it; the innermost error says what is wrong.
+func ofProcess(ctx context.Context, command string) (aws.Credentials, error) {
+	found, err := processcreds.NewProvider(command).Retrieve(ctx)
+	if err == nil {
+		return found, nil
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return found, fmt.Errorf("credential_process: %w", err)
 }
 
 // ofSource is what a profile means by credential_source.
