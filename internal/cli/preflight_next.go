@@ -2,6 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -110,12 +113,14 @@ func afterCheck(report *registry.TicketReport, now time.Time, paint painter) str
 // olderTicket says that a refusal has left the ticket of an earlier preflight in its
 // place; empty when there is no file.
 func olderTicket(file string) string {
-	if isMissing(file) {
+	before, err := os.Open(filepath.Clean(file)) //nolint:gosec // the user names the file with --ticket
+	if err != nil {
 		return ""
 	}
+	defer func() { _ = before.Close() }()
 	said := visible(file) + " is an older one"
-	if document, err := readBounded(strings.NewReader(""), file, registry.MaxTicketBytes+1); err == nil {
-		if ticket, err := registry.ParseTicket([]byte(document)); err == nil {
+	if document, err := io.ReadAll(io.LimitReader(before, registry.MaxTicketBytes+1)); err == nil {
+		if ticket, err := registry.ParseTicket(document); err == nil {
 			said += ", issued at " + ticket.IssuedAt
 		}
 	}
