@@ -134,6 +134,8 @@ func TestShow_tellsWhereAComponentIsWithoutWhatMayBeSecret(t *testing.T) {
 		{registry.Protocol, "npx -y @scope/server /dev/null …"}: &registry.MCPServer{
 			Profile: registry.Protocol, Command: []string{"npx", "-y", "@scope/server", "/dev/null", "/dev/none", "k"},
 		},
+		{registry.Protocol, "sh …"}:        &registry.MCPServer{Profile: registry.Protocol, Command: []string{"sh", "-c", "server --key k"}},
+		{registry.Protocol, "sh run.sh …"}: &registry.MCPServer{Profile: registry.Protocol, Command: []string{"sh", "run.sh", "k"}},
 		{registry.Protocol, "node …"}:      &registry.MCPServer{Profile: registry.Protocol, Command: []string{"node", "--token", "k"}},
 		{registry.Protocol, "node … /dev"}: &registry.MCPServer{Profile: registry.Protocol, Command: []string{"node", "--token=k", "/dev"}},
 		{}:                                 gadgetSpec{},

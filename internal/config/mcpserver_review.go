@@ -62,7 +62,7 @@ var plainFlag = regexp.MustCompile(`^(-y|--yes|-m|-u)$`)
 
 // isLauncher reports whether a program runs the one that its first argument names.
 func isLauncher(program string) bool {
-	return slices.Contains([]string{"npx", "bunx", "uvx", "node", "python", "python3"}, filepath.Base(program))
+	return slices.Contains([]string{"npx", "bunx", "uvx", "node", "python", "python3", "sh", "bash"}, filepath.Base(program))
 }
 
 // isThere reports whether an argument is the path of a file or a folder.
