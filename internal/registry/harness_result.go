@@ -9,20 +9,23 @@ import (
 	"time"
 )
 
+// HarnessPart names a part of the proof of a harness, as its JSON key does.
+type HarnessPart string
+
 // The parts of a harness, as their JSON keys name them.
 const (
-	Resolved Gate = "resolved" // the registry has the digest, and the tag points at it
-	Signed   Gate = "signed"   // a signature over the digest is that of the key
-	Scanned  Gate = "scanned"  // there is a usable report
-	Subject  Gate = "subject"  // it is about this digest
-	Recent   Gate = "recent"   // the scan and its database are young enough
-	Covered  Gate = "covered"  // the scanner has seen packages of a system that it knows
-	Clean    Gate = "clean"    // no finding blocks
+	Resolved HarnessPart = "resolved" // the registry has the digest, and the tag points at it
+	Signed   HarnessPart = "signed"   // a signature over the digest is that of the key
+	Scanned  HarnessPart = "scanned"  // there is a usable report
+	Subject  HarnessPart = "subject"  // it is about this digest
+	Recent   HarnessPart = "recent"   // the scan and its database are young enough
+	Covered  HarnessPart = "covered"  // the scanner has seen packages of a system that it knows
+	Clean    HarnessPart = "clean"    // no finding blocks
 )
 
 // HarnessParts returns the parts in the order in which they are shown.
-func HarnessParts() []Gate {
-	return []Gate{Resolved, Signed, Scanned, Subject, Recent, Covered, Clean}
+func HarnessParts() []HarnessPart {
+	return []HarnessPart{Resolved, Signed, Scanned, Subject, Recent, Covered, Clean}
 }
 
 // MaxFindings is how many findings a result keeps of those that block, and as
@@ -91,7 +94,7 @@ func (r *HarnessResult) Passed() bool {
 
 // Part returns the result of one part: nil for Signed when no signature is
 // wanted, and for what is no part.
-func (r *HarnessResult) Part(part Gate) *GateResult {
+func (r *HarnessResult) Part(part HarnessPart) *GateResult {
 	switch part {
 	case Resolved:
 		return &r.Resolved
@@ -107,7 +110,6 @@ func (r *HarnessResult) Part(part Gate) *GateResult {
 		return &r.Covered
 	case Clean:
 		return &r.Clean
-	case Healthz, Test, ListTools: // of servers
 	}
 	return nil
 }
