@@ -298,3 +298,26 @@ func TestOAuth_isNotTriedAgainByTheOtherGates(t *testing.T) {
 		t.Errorf("the token endpoint was asked %d times, want once", n)
 	}
 }
+
+// TestOAuth_keepsTokensOutOfTranscripts has an issuer give away a token where none
+// belongs. Only what it says when it refuses is kept.
+func TestOAuth_keepsTokensOutOfTranscripts(t *testing.T) {
+	t.Parallel()
+	for status, kept := range map[int]bool{200: false, 400: true} {
+		issuer := authority{token: answers(status, `{"error":"x","accessToken":"a-token-that-nobody-knows"}`)}.start(t)
+		home := witnessing(t, fine)
+		outlet := askingWithOAuth(t, home, registry.OAuth{Issuer: issuer.URL, TokenURL: issuer.URL + "/token"})
+		outlet.Recorder = &mcpwire.Recorder{}
+		if _, failure := get(within(t, time.Minute), outlet, home.at(t, "/")); failure == nil {
+			t.Error("there is a token")
+		}
+		seen := outlet.Recorder.Transcript(outlet.Redactor)
+		if seen == nil || len(seen.Exchanges) == 0 {
+			t.Fatal("nothing was recorded")
+		}
+		answer := seen.Exchanges[0].Response
+		if strings.Contains(answer.Body, "a-token") != kept || answer.BodyBytes == 0 {
+			t.Errorf("of an answer of the status %d this is kept: %q of %d bytes", status, answer.Body, answer.BodyBytes)
+		}
+	}
+}

@@ -140,6 +140,38 @@ func TestHarness_showsNoSecret(t *testing.T) {
 	}
 }
 
+// TestHarness_showsNoTokenThatItDoesNotKnow has a token service give a token where
+// nobody looks for one, and others beside the one that is used.
+func TestHarness_showsNoTokenThatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for answer, cause := range map[string]registry.Cause{
+		`{"accessToken":"` + registryToken + `"}`:                                 registry.Auth,
+		`{"token":"` + staticToken + `","refresh_token":"` + registryToken + `"}`: registry.Forbidden,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			switch {
+			case request.URL.Path == "/token":
+				_, _ = w.Write([]byte(answer))
+			case request.Header.Get("Authorization") == "":
+				w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token"`, request.Host))
+				w.WriteHeader(http.StatusUnauthorized)
+			default:
+				w.WriteHeader(http.StatusForbidden)
+			}
+		}))
+		t.Cleanup(server.Close)
+		image := pushed{spec: registry.Harness{Image: strings.TrimPrefix(server.URL, "http://") + "/tools/scanner@sha256:" + strings.Repeat("1", 64)}}
+		image.spec.Credentials = registry.ImageCredentials{
+			Username: registry.SecretAt("env:CANARY_USER"), Password: registry.SecretText(registryPassword),
+		}
+		got := image.probed(t, func(s *probe.Settings) { s.Transcripts, s.Resolve = true, resolving })
+		checkHarness(t, got, cause)
+		if document := asJSON(got); strings.Contains(document, registryToken) || got.Resolved.Transcript == nil {
+			t.Errorf("%s: the result shows a token, or no transcript:\n%s", answer, document)
+		}
+	}
+}
+
 // handsOver is a registry that hands its blobs over to another address.
 func handsOver(t *testing.T, guard *guardedRegistry) (*pushed, *url.URL, *atomic.Value) {
 	t.Helper()

@@ -206,6 +206,9 @@ func TestModel_saysWhyTheChainFindsNothing(t *testing.T) {
 		"a second factor": func(t *testing.T) {
 			profiles(t, "[profile work]\nrole_arn = arn:aws:iam::123456789012:role/prober\nmfa_serial = 7\nsource_profile = base\n[profile base]\n"+someKeys)
 		},
+		"no credentials: credential_process: invalid character 'c'": func(t *testing.T) {
+			profiles(t, "[profile work]\ncredential_process = echo canary-of-a-program\n")
+		},
 		"neither on this host":       func(t *testing.T) { t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/keys") },
 		"failed to load credentials": func(t *testing.T) { t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", serverOf(t, containerService("x"))) },
 	} {
