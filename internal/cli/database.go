@@ -54,7 +54,7 @@ func openExisting(ctx context.Context, p *process, location string) (*store.Data
 func isURL(location string) bool { return strings.Contains(location, "://") }
 
 func isMissing(path string) bool {
-	_, err := os.Stat(path) //nolint:gosec // the user names the file
+	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
