@@ -74,6 +74,7 @@ type Process struct {
 	ending  sync.Once
 	working sync.WaitGroup
 	within  atomic.Bool // the reader is within a line that is too long
+	flooded atomic.Bool // a line was so long that nothing more is read
 	heard   *lastLines
 	odd     oddities
 }

@@ -60,17 +60,26 @@ func (p *Process) over(ctx context.Context, stream string) *Failure {
 	defer timer.Stop()
 	select {
 	case <-p.exited:
-		return p.failure(registry.ProcessExit, p.exit.String())
+		return p.ended()
 	default:
 	}
 	select {
 	case <-p.exited:
-		return p.failure(registry.ProcessExit, p.exit.String())
+		return p.ended()
 	case <-timer.C:
 		return p.failure(registry.ProtocolError, "the process closed its "+stream+" and runs on")
 	case <-ctx.Done():
 		return p.late(ctx, "the process to end")
 	}
+}
+
+// ended says why the process has ended. One that was not read any further, since
+// its line had no end, dies of that.
+func (p *Process) ended() *Failure {
+	if p.flooded.Load() {
+		return lineTooLong()
+	}
+	return p.failure(registry.ProcessExit, p.exit.String())
 }
 
 func (p *Process) late(ctx context.Context, what string) *Failure {
@@ -100,6 +109,9 @@ func (p *Process) read() {
 	in := lineReader{in: bufio.NewReaderSize(p.stdout, 64<<10), within: &p.within}
 	for {
 		text, err := in.next()
+		if errors.Is(err, bufio.ErrBufferFull) {
+			p.flooded.Store(true)
+		}
 		if got, isOne := p.take(text); isOne {
 			select {
 			case p.messages <- got:

@@ -317,3 +317,19 @@ func openFiles(t *testing.T) int {
 	}
 	return len(open)
 }
+
+func TestReceive_blamesALineWithoutEndAlsoForTheEndOfItsProcess(t *testing.T) {
+	t.Parallel()
+	process := startChild(t, "endless")
+	for range 2 { // the second time the process has died of not being read
+		if _, err := process.Receive(t.Context()); !isCause(err, registry.TooLarge) {
+			t.Errorf("received %v, want too_large", err)
+		}
+		<-process.Exited()
+	}
+}
+
+func isCause(err error, cause registry.Cause) bool {
+	failure, ok := errors.AsType[*mcpwire.Failure](err)
+	return ok && failure.Cause == cause
+}

@@ -106,7 +106,7 @@ func (s *stdio) ended() error {
 	}
 	select {
 	case <-s.process.Exited():
-		return s.process.failure(registry.ProcessExit, s.process.Exit().String())
+		return s.process.ended()
 	default:
 		return nil
 	}
