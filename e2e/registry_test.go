@@ -57,30 +57,3 @@ func configure(t *testing.T, folder, content string) {
 		t.Fatal(err)
 	}
 }
-
-// TestServe_anotherServerPatrolsWhenTheOneThatDidIsKilled lets two servers share a
-// database: one patrols, and the other when that one is killed.
-func TestServe_anotherServerPatrolsWhenTheOneThatDidIsKilled(t *testing.T) {
-	t.Parallel()
-	for name, open := range databases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			folder, database, env := t.TempDir(), open(t), environment(t)
-			configure(t, folder, "components:\n  gone: {kind: mcp_server, url: 'http://127.0.0.1:1', interval: 1s}\n")
-			serve := func() *process {
-				return start(t, folder, env, binary(), "serve", "--db", database, "--listen", "127.0.0.1:0")
-			}
-			first := serve()
-			first.await(t, patrols)
-			second := serve()
-			second.await(t, servedAt.String())
-			first.kill()
-			second.await(t, patrols)
-			if code := second.stop(t, syscall.SIGTERM); code != 0 {
-				t.Errorf("exit code %d after SIGTERM, want 0", code)
-			}
-			third := serve()
-			third.await(t, patrols)
-		})
-	}
-}
