@@ -301,6 +301,23 @@ func TestParse_isBounded(t *testing.T) {
 	}
 }
 
+func TestParse_countsBracketsThatAreOpen(t *testing.T) {
+	t.Parallel()
+	text := "components:\n" + strings.Repeat(" ", 2)
+	for i := range 2 * maxNesting {
+		text += fmt.Sprintf("c%d: {kind: mcp_server, canary: {tool: t, expect: {matches: \"[[{]\"}}, url: \"http://127.0.0.1\"} # it's [ one\n  ", i)
+	}
+	if got, invalid := parse("file.yaml", "/", text); invalid != nil || len(got.Components) != 2*maxNesting {
+		t.Errorf("brackets that are closed: %v", invalid)
+	}
+	for depth, wanted := range map[int]string{maxNesting + 1: "nested deeper than 32", maxNesting: "this is a list"} {
+		_, invalid := parse("file.yaml", "/", "components: "+strings.Repeat("[", depth)+strings.Repeat("]", depth))
+		if invalid == nil || !strings.Contains(invalid.Error(), wanted) {
+			t.Errorf("%d brackets: %v", depth, invalid)
+		}
+	}
+}
+
 func TestParse_readsAsManyComponentsAsAreAllowed(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

@@ -123,30 +123,3 @@ func FuzzClientServers(f *testing.F) {
 		}
 	})
 }
-
-// FuzzDeepestYAML wants the bound to hold for brackets that are nested for sure:
-// those of a text without quotes and comments.
-func FuzzDeepestYAML(f *testing.F) {
-	f.Add("[[]]", `a "x`)
-	f.Add("{[", `"\"" '#`)
-	f.Fuzz(func(t *testing.T, brackets, before string) {
-		depth, deepest := 0, 0
-		brackets = strings.Map(func(r rune) rune {
-			if strings.ContainsRune("[]{}", r) {
-				return r
-			}
-			return -1
-		}, brackets)
-		for _, r := range brackets {
-			if strings.ContainsRune("[{", r) {
-				depth++
-			} else {
-				depth = max(0, depth-1)
-			}
-			deepest = max(deepest, depth)
-		}
-		if got := deepestYAML(before + "\n" + brackets); got < deepest {
-			t.Errorf("%q after %q are nested %d deep, and the bound is %d", brackets, before, deepest, got)
-		}
-	})
-}

@@ -17,6 +17,7 @@ import (
 const (
 	maxTokens       = 400_000
 	maxTokensOfLine = 64 // outside brackets
+	maxNesting      = 32 // of brackets
 )
 
 const plainHint = "Write it out, or put the text in quotes: the file is plain YAML without anchors, aliases, merge keys, tags and directives."
@@ -24,10 +25,6 @@ const plainHint = "Write it out, or put the text in quotes: the file is plain YA
 // syntax reads the text as one plain YAML document; nil when there is nothing in
 // it or when a problem was found.
 func (d *decoder) syntax(text string) ast.Node {
-	if deepestYAML(text) > maxNesting {
-		d.add(position{}, "", fmt.Sprintf("the brackets are nested deeper than %d", maxNesting), "Close the brackets, or write block style.")
-		return nil
-	}
 	tokens := lexer.Tokenize(text)
 	if !d.bounded(tokens) {
 		return nil
@@ -87,6 +84,10 @@ func (d *decoder) bounded(tokens token.Tokens) bool {
 		}
 		if ofLine.add(each) > maxTokensOfLine {
 			d.add(at(each.Position), "", "too much stands on this line", "Write it on several lines.")
+			break
+		}
+		if ofLine.depth > maxNesting {
+			d.add(at(each.Position), "", fmt.Sprintf("the brackets are nested deeper than %d", maxNesting), "Close the brackets, or write block style.")
 			break
 		}
 		if len(d.problems) > before+MaxProblems {
