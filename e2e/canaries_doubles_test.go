@@ -115,7 +115,8 @@ func (e *echo) talk(w http.ResponseWriter, body, said string) {
 		Method string          `json:"method"`
 	}
 	_ = json.Unmarshal([]byte(body), &message)
-	text, result := quoted(said), ""
+	text := quoted(said)
+	var result string
 	switch message.Method {
 	case "initialize":
 		result = fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":%[1]s,"version":%[1]s},"instructions":%[1]s}`, text)

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -105,9 +106,7 @@ func (s *canaryScene) addServers(t *testing.T) {
 			name := kind + "-" + way
 			url := listenAs(t, http.HandlerFunc(s.of(name, row.secret).server))
 			keys := map[string]any{"url": url, "mcp_url": url + "/mcp" + row.query}
-			for key, value := range own {
-				keys[key] = value
-			}
+			maps.Copy(keys, own)
 			if row.credentials != nil {
 				keys["credentials"] = row.credentials
 			}
@@ -138,9 +137,7 @@ func (s *canaryScene) addOAuth(t *testing.T) {
 		"oauth": {}, "oauth-without-metadata": {"token_url": issuer + "/token"},
 	} {
 		oauth := map[string]any{"issuer": issuer, "client_id": "us", "client_secret": reference}
-		for key, value := range own {
-			oauth[key] = value
-		}
+		maps.Copy(oauth, own)
 		s.add(name, "mcp_server", map[string]any{
 			"url":    listenAs(t, http.HandlerFunc(s.of(name, secret, token).server)),
 			"canary": fineCanary(), "credentials": map[string]any{"oauth": oauth},

@@ -149,8 +149,12 @@ func (s *canaryScene) probe(t *testing.T, name, when, database string) {
 func (s *canaryScene) ask(t *testing.T, database, address string) {
 	t.Helper()
 	commands := [][]string{
-		{"component", "list"}, {"config", "check"}, {"preflight", "strict"}, {"preflight", "lenient", "--ticket", "lenient.ticket"},
-		{"preflight", "--check", "lenient.ticket"}, {"component", "accept", "mcp_server-bearer"},
+		{"component", "list"},
+		{"config", "check"},
+		{"preflight", "strict"},
+		{"preflight", "lenient", "--ticket", "lenient.ticket"},
+		{"preflight", "--check", "lenient.ticket"},
+		{"component", "accept", "mcp_server-bearer"},
 	}
 	for _, name := range s.names {
 		commands = append(commands, []string{"component", "show", name})
@@ -286,9 +290,9 @@ func (s *canaryScene) askForKeysOfAWS(t *testing.T) {
 	file := filepath.Join(s.folder, "aws.config")
 	env := slices.DeleteFunc(slices.Clone(s.env), func(each string) bool { return strings.HasPrefix(each, "AWS_") })
 	env = append(env, "AWS_CONFIG_FILE="+file, "AWS_SHARED_CREDENTIALS_FILE="+file+".none", "AWS_EC2_METADATA_DISABLED=true")
-	url := listenAs(t, http.HandlerFunc(s.of("aws").model))
+	address := listenAs(t, http.HandlerFunc(s.of("aws").model))
 	s.sent["aws"] = []string{process, stored}
-	configure(t, s.folder, fmt.Sprintf("components:\n  aws: {kind: model, provider: bedrock, region: eu-central-1, model: adder-1, base_url: %q}\n", url))
+	configure(t, s.folder, fmt.Sprintf("components:\n  aws: {kind: model, provider: bedrock, region: eu-central-1, model: adder-1, base_url: %q}\n", address))
 	for _, profile := range []string{
 		"credential_process = echo '" + keys + "'",
 		"credential_process = echo 'warning: old'; echo '" + keys + "'",
