@@ -43,11 +43,11 @@ func buildWithTeapot(t *testing.T) string {
 		name := strings.Replace(file.Name, "NEXT", fmt.Sprintf("%04d", len(steps)+1), 1)
 		lay(name, strings.ReplaceAll(string(file.Data), "KINDS", strings.Join(kinds, ", ")))
 	}
-	const row = "\t\t{registry.KindTeapot, func() ownKeys { return new(teapot) }, doubtsOfTeapot, shownOfTeapot},\n"
+	const row = "\t\t{registry.KindTeapot, func() ownKeys { return new(teapot) }, doubtsOfTeapot, shownOfTeapot, false},\n"
 	for name, change := range map[string][2]string{
 		"internal/registry/kind.go": {"ofKnowledgeBases()}", "ofKnowledgeBases(), ofTeapots()}"},
 		"internal/probe/kind.go":    {"ofKnowledgeBases()}", "ofKnowledgeBases(), ofTeapots()}"},
-		"internal/config/kind.go":   {"shownOfKnowledgeBase},\n", "shownOfKnowledgeBase},\n" + row},
+		"internal/config/kind.go":   {"shownOfKnowledgeBase, true},\n", "shownOfKnowledgeBase, true},\n" + row},
 	} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
