@@ -19,13 +19,14 @@ const (
 	defaultRegistry  = "index.docker.io"
 	officialImages   = "library/"
 	maxImageRefBytes = 512
+	maxTag           = 128 // characters of a tag, as the distribution specification has it
 )
 
 var (
 	digestForm     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	hostPortForm   = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?$`)
 	repositoryForm = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 )
 
 // ErrUnpinned says that a reference names no digest, so that it may be another
@@ -70,7 +71,7 @@ func ParseImage(text string) (ImageReference, error) {
 		return ImageReference{}, errors.New("the registry is not a host with or without a port")
 	case !repositoryForm.MatchString(made.Repository):
 		return ImageReference{}, errors.New("the repository is not made of lower-case words joined by . _ - and /")
-	case tagged && !tagForm.MatchString(made.Tag):
+	case tagged && (len(made.Tag) > maxTag || !tagForm.MatchString(made.Tag)):
 		return ImageReference{}, errors.New("the tag is not made of letters, digits, . _ and -")
 	}
 	return made, nil

@@ -277,13 +277,15 @@ func plainRune(r rune) rune {
 	return r
 }
 
-// absence is how servers say that what they were to search does not exist, and
-// nothing how they say that they have found none of it.
-var (
-	absence = regexp.MustCompile(`(?is)\b(` + container + `)\b.{0,120}?\b(not[ _]found|does(n't| not| n't)? exist|do not exist|is missing|not exist)\b` +
+// The patterns absence and nothing are compiled when a retrieval was refused,
+// which is seldom: at the start they would cost every process half a millisecond.
+const (
+	// absence is how servers say that what they were to search does not exist.
+	absence = `(?is)\b(` + container + `)\b.{0,120}?\b(not[ _]found|does(n't| not| n't)? exist|do not exist|is missing|not exist)\b` +
 		`|\b(no such|unknown|missing|non-?existent|could not find|couldn't find|can't find|cannot find|not found:?)( the| any| a)? ["'\x60]?(` + container + `)\b` +
-		`|\b(` + container + `)_not_found`)
-	nothing = regexp.MustCompile(`(?i)\bno (relevant |matching |search |such )?(results?|match(es)?|documents?|hits|chunks?|passages?|entries|records?|information)\b|\bnothing (was )?found\b|\b(zero|0) (results|matches|hits|documents|chunks)\b`)
+		`|\b(` + container + `)_not_found`
+	// nothing is how they say that they have found none of it.
+	nothing = `(?i)\bno (relevant |matching |search |such )?(results?|match(es)?|documents?|hits|chunks?|passages?|entries|records?|information)\b|\bnothing (was )?found\b|\b(zero|0) (results|matches|hits|documents|chunks)\b`
 )
 
 const container = `collections?|index|indices|indexes|corpus|corpora|namespace|knowledge ?base|dataset|datastore|data store|vector ?store|table|relation|class|bucket|database|library`
@@ -293,9 +295,9 @@ const container = `collections?|index|indices|indexes|corpus|corpora|namespace|k
 // where it says that nothing was found, and else CanaryFailed.
 func RefusedRetrieval(text string) Cause {
 	switch {
-	case absence.MatchString(text):
+	case regexp.MustCompile(absence).MatchString(text):
 		return Missing
-	case nothing.MatchString(text):
+	case regexp.MustCompile(nothing).MatchString(text):
 		return Empty
 	}
 	return CanaryFailed
