@@ -23,7 +23,7 @@ const (
 
 // startCause is what the traces of package initialisation and time stamps inside
 // the process showed.
-const startCause = "of what it takes beyond the empty server, about a fifth goes to the packages that that one has not (SQLite, PostgreSQL, pages, " +
+const startCause = "of what it takes beyond the empty server, about half goes to the packages that that one has not (SQLite, PostgreSQL, AWS, Prometheus, pages, " +
 	"the configuration) before `main` begins, and the rest to five tools with their schemas and to the database, " +
 	"which opens beside the handshake and shares the processors with it."
 
