@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -159,7 +159,7 @@ func (c *preflightCommand) check(ctx context.Context, p *process) error {
 	}
 	document, err := readBounded(p.In, *c.Check, registry.MaxTicketBytes+1)
 	if err != nil {
-		return fault.New(fault.Unavailable, "cannot read the ticket %s: %v", *c.Check, withoutPath(err)).
+		return fault.New(fault.Unavailable, "cannot read the ticket %s: %v", *c.Check, config.WithoutPath(err)).
 			With(fault.Field, "--check").WithHint("Name the file that preflight --ticket has written.").WithCause(err)
 	}
 	loaded, err := c.Registry.load(p)
@@ -187,15 +187,6 @@ func (c *preflightCommand) check(ctx context.Context, p *process) error {
 		}
 		return nil
 	})
-}
-
-// withoutPath is the reason of an error that names a file, which its reader has
-// named already.
-func withoutPath(err error) error {
-	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
-		return wrapped.Err
-	}
-	return err
 }
 
 // refuseTicketFile tells before anything is probed that a ticket cannot be put
@@ -226,7 +217,7 @@ func writeTicket(file string, ticket *registry.Ticket) error {
 		return fmt.Errorf("write the ticket as JSON: %w", err)
 	}
 	if err := replaceFile(file, append(document, '\n')); err != nil {
-		return fault.New(fault.Unavailable, "the run may start, but its ticket cannot be written to %s: %v", file, withoutPath(err)).
+		return fault.New(fault.Unavailable, "the run may start, but its ticket cannot be written to %s: %v", file, config.WithoutPath(err)).
 			With(fault.Field, "--ticket").WithHint("Check the rights to the folder, and its space.").WithCause(err)
 	}
 	return nil

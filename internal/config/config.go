@@ -257,10 +257,7 @@ func readFile(name string, limit int64) (string, error) {
 }
 
 func unreadable(name string, err error) error {
-	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
-		err = wrapped.Err
-	}
-	return fault.New(fault.Unavailable, "cannot read %s: %v", name, err).
+	return fault.New(fault.Unavailable, "cannot read %s: %v", name, WithoutPath(err)).
 		WithHint("Check that it is a file, and its rights.").
 		WithCause(err)
 }

@@ -71,27 +71,29 @@ func (r Resolver) Resolve(reference string) (string, error) {
 func readSecret(name string) (string, error) {
 	found, err := os.Stat(name) // before it is opened, since opening a pipe waits
 	if err != nil {
-		return "", withoutPath(err)
+		return "", WithoutPath(err)
 	}
 	if !found.Mode().IsRegular() {
 		return "", errors.New("it is not a regular file")
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return "", withoutPath(err)
+		return "", WithoutPath(err)
 	}
 	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, MaxSecretBytes+1))
 	switch {
 	case err != nil:
-		return "", withoutPath(err)
+		return "", WithoutPath(err)
 	case len(content) > MaxSecretBytes:
 		return "", fmt.Errorf("it has more than %d bytes", MaxSecretBytes)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
 }
 
-func withoutPath(err error) error {
+// WithoutPath is the reason of an error that names a file, for a message that has
+// named it already.
+func WithoutPath(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return wrapped.Err
 	}

@@ -46,7 +46,7 @@ func SigningKey(getenv func(string) string) (ed25519.PrivateKey, error) {
 		return key, err
 	}
 	if err := makeSigningKey(folder, name); err != nil {
-		return nil, fault.New(fault.Unavailable, "cannot make the signing key %s: %v", name, withoutPath(err)).
+		return nil, fault.New(fault.Unavailable, "cannot make the signing key %s: %v", name, WithoutPath(err)).
 			WithHint("Check the rights to its folder, or set XDG_CONFIG_HOME to one in which this user may write.").
 			WithCause(err)
 	}

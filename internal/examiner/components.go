@@ -58,11 +58,10 @@ func checkQuery(query registry.ComponentQuery) (int, error) {
 	wrong := func(field, hint, format string, args ...any) (int, error) {
 		return 0, fault.New(fault.InvalidArgument, format, args...).With(fault.Field, field).WithHint("%s", hint)
 	}
-	statuses := []registry.Status{"", registry.Probing, registry.Available, registry.Unavailable, registry.Unknown}
 	switch {
 	case query.Kind != "" && !slices.Contains(registry.Kinds(), query.Kind):
 		return wrong("kind", "Leave it out for all kinds.", "there is no kind %q", registry.Shorten(string(query.Kind), registry.MaxName))
-	case !slices.Contains(statuses, query.Status):
+	case query.Status != "" && !slices.Contains(registry.Statuses(), query.Status):
 		return wrong("status", "The statuses are probing, available, unavailable and unknown.",
 			"there is no status %q", registry.Shorten(string(query.Status), registry.MaxName))
 	case query.Limit < 0 || query.Limit > registry.MaxPage:

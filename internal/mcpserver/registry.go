@@ -82,7 +82,7 @@ func (c componentRegistry) listComponents() tool[componentQuery, componentList] 
 		annotations: reading(),
 		arguments: []argument[componentQuery]{
 			{"kind", "Only components of this kind.", optional, func(q *componentQuery) any { return &q.Kind }, oneOf(registry.Kinds()...)},
-			{"status", "Only components with this status.", optional, func(q *componentQuery) any { return &q.Status }, oneOf(statuses()...)},
+			{"status", "Only components with this status.", optional, func(q *componentQuery) any { return &q.Status }, oneOf(registry.Statuses()...)},
 			{
 				"limit", fmt.Sprintf("Components on a page; %d when left out.", registry.DefaultPage), optional,
 				func(q *componentQuery) any { return &q.Limit }, within(1, registry.MaxPage),
@@ -100,7 +100,7 @@ func (c componentRegistry) components(ctx context.Context, given componentQuery)
 	if query.Kind, err = chosen("kind", given.Kind, registry.Kinds()); err != nil {
 		return componentList{}, err
 	}
-	if query.Status, err = chosen("status", given.Status, statuses()); err != nil {
+	if query.Status, err = chosen("status", given.Status, registry.Statuses()); err != nil {
 		return componentList{}, err
 	}
 	if given.Limit != nil {
@@ -123,10 +123,6 @@ func (c componentRegistry) components(ctx context.Context, given componentQuery)
 
 // maxCursor is how many bytes of a cursor are passed on.
 const maxCursor = 1000
-
-func statuses() []registry.Status {
-	return []registry.Status{registry.Probing, registry.Available, registry.Unavailable, registry.Unknown}
-}
 
 // chosen returns the given one of some values; the zero value when none is given.
 func chosen[V ~string](name string, given *string, values []V) (V, error) {

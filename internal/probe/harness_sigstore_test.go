@@ -18,7 +18,6 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature/dsse"
 	"github.com/sigstore/sigstore/pkg/signature/payload"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -82,7 +81,7 @@ func TestHarness_readsWhatTheModulesOfSigstoreAndInTotoMake(t *testing.T) {
 
 	newer := &vulns.Vulns{
 		Scanner: &vulns.Scanner{
-			Uri: "pkg:github/aquasecurity/trivy@v0.68.0", Version: proto.String("v0.68.0"),
+			Uri: "pkg:github/aquasecurity/trivy@v0.68.0", Version: new("v0.68.0"),
 			Db:     &vulns.VulnDatabase{LastUpdate: timestamppb.New(ofHarness.Add(-day))},
 			Result: []*vulns.Result{{Id: "CVE-2026-2", Severity: []*vulns.Result_Severity{{Method: "nvd", Score: "critical"}}}},
 		},

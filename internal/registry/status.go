@@ -19,6 +19,9 @@ const (
 	Unknown     Status = "unknown"     // no result that still counts; never green
 )
 
+// Statuses returns every status, in the order in which they are documented.
+func Statuses() []Status { return []Status{Probing, Available, Unavailable, Unknown} }
+
 // Policy is how results become a status. Every field is set: see
 // Component.Policy.
 type Policy struct {

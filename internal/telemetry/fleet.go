@@ -29,13 +29,13 @@ func readFleet(ctx context.Context, fleet Fleet) *prometheus.Registry {
 		return at
 	}
 	for _, kind := range registry.Kinds() {
-		for _, status := range statuses() {
+		for _, status := range registry.Statuses() {
 			number.WithLabelValues(string(kind), string(status))
 		}
 	}
 	for i := range readings {
 		one := &readings[i]
-		number.WithLabelValues(within(one.Kind, registry.Kinds()), within(one.Status, statuses())).Inc()
+		number.WithLabelValues(within(one.Kind, registry.Kinds()), within(one.Status, registry.Statuses())).Inc()
 		drifted.Add(truth(one.Drifting != ""))
 	}
 	at.MustRegister(number, drifted, omitted)
@@ -52,14 +52,10 @@ func eachOf(readings []registry.Reading) []prometheus.Collector {
 	drifted := gauges("component_drifted", "1 while the tools of the component are not the accepted ones.", "component")
 	for i := range readings {
 		one := &readings[i]
-		for _, each := range statuses() {
+		for _, each := range registry.Statuses() {
 			status.WithLabelValues(one.Name, string(each)).Set(truth(one.Status == each))
 		}
 		drifted.WithLabelValues(one.Name).Set(truth(one.Drifting != ""))
 	}
 	return []prometheus.Collector{status, drifted}
-}
-
-func statuses() []registry.Status {
-	return []registry.Status{registry.Probing, registry.Available, registry.Unavailable, registry.Unknown}
 }
