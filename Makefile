@@ -13,7 +13,7 @@ FUZZTIME  ?= 5s
 SOAK      ?= 20
 TESTFLAGS ?=
 PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
-MAX_BYTES := 32000000
+MAX_BYTES := 36000000
 NODE      := e2e/node/node_modules/.package-lock.json
 
 .PHONY: check test torture lint vet fuzz soak bench build cross demo fmt needs
