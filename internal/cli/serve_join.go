@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -63,7 +64,7 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 			MCP:      mcpserver.New(task.NewGate(database, time.Now), protocol).Handler(),
 			Registry: mcpserver.NewRegistry(examined, protocol).Handler(),
 			Metrics:  metrics.Handler(),
-			Pages:    pages,
+			Pages:    map[string]http.Handler{"GET /{$}": pages, "GET /assets/": pages},
 			Dependencies: []gates.Dependency{
 				gates.Required("database", databaseProof(database, log)),
 				gates.Required("patrol", gates.Func(patrols.Health)),

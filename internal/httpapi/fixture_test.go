@@ -70,10 +70,12 @@ func plain() *Server {
 		MCP:          answering("mcp"),
 		Registry:     answering("registry"),
 		Metrics:      answering("metrics"),
-		Pages:        answering("page"),
+		Pages:        map[string]http.Handler{"GET /{$}": answering("page"), "GET /assets/": answering("file"), "POST /components/{name}/probe": answering("probed")},
 		Dependencies: []gates.Dependency{gates.Required("database", gates.Func(func(context.Context) error { return nil }))},
 	})
 }
+
+func discarding() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func answering(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,15 +16,22 @@ import (
 	"github.com/countersign-dev/countersign/internal/fault"
 )
 
-// Bounds of what is in flight. The bodies of MCP calls are held in memory; those of
-// each endpoint have a bound of their own. Scrapers are few.
+// Bounds of what is in flight, each of its own group of routes. The bodies of MCP
+// calls are held in memory. Scrapers are few. What a page probes takes long.
 const (
-	maxCalls   = 256
-	maxScrapes = 8
+	maxCalls      = 256
+	maxScrapes    = 8
+	maxPages      = 256
+	maxPageProbes = 32
 )
 
-// policy lets a page load its own style sheet and pictures, and nothing else.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// What browsers may do with an answer: with a page and its files, load what comes
+// from here and send forms here; with anything else, nothing.
+const (
+	policy     = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 
 // secured tells browsers to trust a response with as little as possible.
 func secured(next http.Handler) http.Handler {
@@ -185,18 +192,22 @@ func (a *timedAnswer) Flush() {
 // Unwrap serves http.ResponseController.
 func (a *timedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// bounded lets at most limit requests in and refuses the others at once.
-func bounded(limit int, next http.Handler) http.Handler {
-	places := make(chan struct{}, limit)
+// room is how many requests of a group of routes may be in flight.
+type room struct{ places chan struct{} }
+
+func places(limit int) room { return room{make(chan struct{}, limit)} }
+
+// bounded lets requests in while there is room and refuses the others at once.
+func (o room) bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
+		case o.places <- struct{}{}:
+			defer func() { <-o.places }()
 			next.ServeHTTP(w, r)
 		default:
 			w.Header().Set("Retry-After", "1")
 			problem(w, http.StatusServiceUnavailable,
-				fault.New(fault.Unavailable, "%d requests of this kind are being served already", limit).
+				fault.New(fault.Unavailable, "%d requests of this kind are being served already", cap(o.places)).
 					WithHint("Nothing changed. Try again in a second."))
 		}
 	})

@@ -63,10 +63,12 @@ func TestGuards_answerOnlyWhoMeansThisServer(t *testing.T) {
 
 func TestGuards_tellBrowsersToTrustNothing(t *testing.T) {
 	run := start(t, plain())
-	for _, path := range []string{"/", "/mcp", "/healthz", "/test", "/nothing"} {
+	for path, wanted := range map[string]string{
+		"/": pagePolicy, "/assets/style.css": pagePolicy, "/mcp": policy, "/healthz": policy, "/test": policy, "/nothing": policy,
+	} {
 		answer, _ := run.do(t, http.MethodGet, path, nil, "")
 		for name, want := range map[string]string{
-			"Content-Security-Policy":      policy,
+			"Content-Security-Policy":      wanted,
 			"Referrer-Policy":              "no-referrer",
 			"X-Content-Type-Options":       "nosniff",
 			"Cross-Origin-Resource-Policy": "same-origin",
@@ -165,7 +167,7 @@ func TestGuards_boundHeaders(t *testing.T) {
 
 func TestGuards_refuseCallsBeyondTheBound(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	handler := bounded(1, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	handler := places(1).bounded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
 		<-release
 	}))
@@ -309,7 +311,7 @@ func TestGuards_endAnAnswerThatIsNotRead(t *testing.T) {
 func TestGuards_giveEachAnswerItsOwnTime(t *testing.T) {
 	server := plain()
 	server.limits.answer = short
-	server.options.Pages = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	server.options.Pages = map[string]http.Handler{"GET /{$}": http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 	run := start(t, server)
 	connection := dial(t, run)
 	answers := bufio.NewReader(connection)

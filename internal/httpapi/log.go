@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -36,14 +37,17 @@ func (s *Server) logged(next http.Handler) http.Handler {
 	})
 }
 
-// levelOf keeps what probes and scrapes ask again and again out of an ordinary
-// log, but not that they failed.
+// levelOf keeps what probes, scrapes and open pages ask again and again out of an
+// ordinary log, but not that they failed.
 func levelOf(path string, status int) slog.Level {
 	switch path {
-	case PathHealthz, pathHealth, PathTest, PathMetrics:
+	case PathHealthz, pathHealth, PathTest, PathMetrics, PathEvents:
 		if status < http.StatusMultipleChoices {
 			return slog.LevelDebug
 		}
+	}
+	if strings.HasPrefix(path, pathAssets) && status < http.StatusBadRequest {
+		return slog.LevelDebug
 	}
 	if status >= http.StatusInternalServerError {
 		return slog.LevelWarn

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/gates"
@@ -18,8 +19,11 @@ const (
 	PathHealthz  = "/healthz"
 	PathTest     = "/test"
 	PathMetrics  = "/metrics"
+	PathEvents   = "/api/v1/events"
 
 	pathHealth = "/health" // the alias of PathHealthz
+	pathAPI    = "/api/"
+	pathAssets = "/assets/"
 )
 
 // The server's own /test answers well within the ten seconds that a probe gives
@@ -32,15 +36,20 @@ const (
 // routes is every route of the server but its gates, which are mounted by the
 // public kit.
 func (s *Server) routes() map[string]http.Handler {
-	routes := map[string]http.Handler{PathMCP: bounded(maxCalls, s.options.MCP)}
+	routes := map[string]http.Handler{PathMCP: places(maxCalls).bounded(s.options.MCP)}
 	if s.options.Registry != nil {
-		routes[PathRegistry] = bounded(maxCalls, s.options.Registry) // its long calls take no place of the others
+		routes[PathRegistry] = places(maxCalls).bounded(s.options.Registry) // its long calls take no place of the others
 	}
 	if s.options.Metrics != nil {
-		routes["GET "+PathMetrics] = bounded(maxScrapes, s.options.Metrics)
+		routes["GET "+PathMetrics] = places(maxScrapes).bounded(s.options.Metrics)
 	}
-	if s.options.Pages != nil {
-		routes["GET /{$}"], routes["GET /assets/"] = s.options.Pages, s.options.Pages
+	shown, probed := places(maxPages), places(maxPageProbes)
+	for pattern, page := range s.options.Pages {
+		room := probed
+		if strings.HasPrefix(pattern, http.MethodGet+" ") {
+			room = shown
+		}
+		routes[pattern] = room.bounded(asPage(page))
 	}
 	return routes
 }
@@ -95,6 +104,10 @@ func (s *Server) lively(next http.Handler) http.Handler {
 // explained answers what no route takes with a problem.
 func (s *Server) explained(mux *http.ServeMux) http.Handler {
 	hint := s.hint()
+	var missing http.Handler
+	if s.options.Missing != nil {
+		missing = places(maxPages).bounded(asPage(s.options.Missing))
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
 			mux.ServeHTTP(w, r)
@@ -105,6 +118,10 @@ func (s *Server) explained(mux *http.ServeMux) http.Handler {
 		if missed.status == http.StatusMethodNotAllowed {
 			problem(w, missed.status, fault.New(fault.InvalidArgument, "this path does not take %s", r.Method).
 				WithHint("It takes %s.", w.Header().Get("Allow")))
+			return
+		}
+		if missing != nil && prefersHTML(r) && !strings.HasPrefix(r.URL.Path, pathAPI) {
+			missing.ServeHTTP(&answered404{ResponseWriter: w}, r)
 			return
 		}
 		problem(w, http.StatusNotFound, fault.New(fault.NotFound, "nothing is served at this path").
@@ -122,7 +139,7 @@ func (s *Server) hint() string {
 		served = PathHealthz + ", " + PathTest + " and " + PathMetrics
 	}
 	hint := fmt.Sprintf("MCP clients use %s; there are also %s.", endpoints, served)
-	if s.options.Pages != nil {
+	if len(s.options.Pages) > 0 {
 		hint += " See / for more."
 	}
 	return hint

@@ -22,7 +22,9 @@ func TestRoutes_areTheOnesOfTheContract(t *testing.T) {
 		body, allow  string
 	}{
 		{"GET", "/", 200, "page", ""},
-		{"GET", "/assets/style.css", 200, "page", ""},
+		{"GET", "/assets/style.css", 200, "file", ""},
+		{"POST", "/components/docs/probe", 200, "probed", ""},
+		{"GET", "/components/docs/probe", 405, `"hint":"It takes POST."`, "POST"},
 		{"POST", "/mcp", 200, "mcp", ""},
 		{"POST", "/mcp/registry", 200, "registry", ""},
 		{"GET", "/metrics", 200, "metrics", ""},

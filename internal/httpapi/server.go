@@ -33,12 +33,17 @@ const (
 
 // Options is what the server joins.
 type Options struct {
-	Service      string // what the gates call the server
-	Version      string
-	MCP          http.Handler       // the endpoint at /mcp
-	Registry     http.Handler       // the endpoint at /mcp/registry; nil for none
-	Metrics      http.Handler       // the metrics at /metrics; nil for none
-	Pages        http.Handler       // the pages at / and their files below /assets/; nil for none
+	Service  string // what the gates call the server
+	Version  string
+	MCP      http.Handler // the endpoint at /mcp
+	Registry http.Handler // the endpoint at /mcp/registry; nil for none
+	Metrics  http.Handler // the metrics at /metrics; nil for none
+	// Pages are the pages and their files by their patterns, such as "GET /tasks";
+	// empty for none. A pattern of another method than GET is one that probes.
+	Pages map[string]http.Handler
+	// Missing is the page for a path that nothing serves, whose status becomes 404; nil
+	// for none.
+	Missing      http.Handler
 	Dependencies []gates.Dependency // what the server's own /test proves
 	TestTime     time.Duration      // for each of them; five seconds when zero
 	Alive        func() error       // why /healthz is to fail, shown to anyone; nil when the server lives as long as it answers
