@@ -87,6 +87,9 @@ type Report struct {
 	SessionsOpened  int
 	SessionsClosed  int
 
+	ProcessesStarted int
+	ProcessesEnded   int
+
 	// FirstAnswer is what the first complete answer of any kind was, and
 	// FirstAnswerAfter when it came; empty when there was none.
 	FirstAnswer      string

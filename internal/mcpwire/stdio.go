@@ -25,6 +25,9 @@ type stdio struct {
 func (s *stdio) fresh(ctx context.Context) error {
 	s.stop(ctx)
 	s.process, s.failed = StartProcess(ctx, s.command)
+	if s.process != nil {
+		s.report.ProcessesStarted++
+	}
 	return s.failed
 }
 
@@ -127,6 +130,11 @@ func (s *stdio) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	s.process.Close(ctx)
+	select {
+	case <-s.process.Exited():
+		s.report.ProcessesEnded++
+	default:
+	}
 	s.recorder.Said(s.process.Stderr())
 	for _, warning := range s.process.Warnings() {
 		if !slices.Contains(s.report.Warnings, warning) {

@@ -223,4 +223,5 @@ func (t talkFound) fill(result *registry.ProbeResult) {
 	result.ProtocolVersion, result.Server = t.report.ProtocolVersion, t.report.Server
 	result.Timings = t.report.Timings
 	result.SessionsOpened, result.SessionsClosed = t.report.SessionsOpened, t.report.SessionsClosed
+	result.ProcessesStarted, result.ProcessesEnded = t.report.ProcessesStarted, t.report.ProcessesEnded
 }

@@ -45,6 +45,8 @@ type Summary struct {
 	Reason   string  // why it did not pass, or why a pass is degraded; at most MaxDetail bytes
 	Degraded bool    // it passed, and something optional did not
 	Latency  time.Duration
+	Parts    []PartTime      // the gates, or what the kind has instead, in their order
+	Sessions Opened          // what was opened with the server
 	Proof    json.RawMessage // an object of what Passed is computed from; the database computes it again
 
 	Tools          []string // the names of the tools, sorted; nil where there are none

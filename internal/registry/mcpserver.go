@@ -94,6 +94,7 @@ func (r *ProbeResult) Summary() Summary {
 	summary := Summary{
 		ProbedAt: r.ProbedAt, Causes: []Cause{}, Proof: r.proof(),
 		Tools: r.Tools, ServerVersion: r.Server.Version, ToolsDigest: r.ToolsDigest,
+		Parts: timed(r.parts()), Sessions: Opened{r.SessionsOpened + r.ProcessesStarted, r.SessionsClosed + r.ProcessesEnded},
 	}
 	for _, gate := range Gates() {
 		got := r.Gate(gate)

@@ -82,6 +82,13 @@ func TestSummary_saysWhatTheGatesSay(t *testing.T) {
 			ProbedAt: result.ProbedAt, Outcome: row.outcome, Causes: append([]registry.Cause{}, row.causes...), Reason: row.reason,
 			Latency: 9 * time.Millisecond, Proof: json.RawMessage(row.proof),
 			Tools: []string{"a", "b"}, ServerVersion: "0.0.1", ToolsDigest: "sha256:00",
+			Sessions: registry.Opened{Opened: result.SessionsOpened, Ended: result.SessionsClosed},
+		}
+		for _, gate := range registry.Gates() {
+			got := result.Gate(gate)
+			want.Parts = append(want.Parts, registry.PartTime{
+				Part: string(gate), OK: got.OK, Took: time.Duration(got.LatencyMs * float64(time.Millisecond)),
+			})
 		}
 		if row.gates == (gates{held, held, held}) {
 			want.Latency = 2 * time.Millisecond

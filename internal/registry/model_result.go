@@ -181,14 +181,14 @@ func (r *ModelResult) Error() string {
 	if r.Invoke.OK {
 		_, detail = r.Verdict()
 	}
-	return "invoke" + GateResult{Cause: r.cause(), Detail: detail}.failure()
+	return invoke + GateResult{Cause: r.cause(), Detail: detail}.failure()
 }
 
 // Summary implements Result.
 func (r *ModelResult) Summary() Summary {
 	summary := Summary{
 		ProbedAt: r.ProbedAt, Causes: []Cause{}, Proof: r.proof(),
-		Latency: time.Duration(r.Invoke.LatencyMs * float64(time.Millisecond)),
+		Latency: r.Invoke.took(), Parts: []PartTime{{invoke, r.Passed(), r.Invoke.took()}},
 	}
 	if wrong := r.cause(); wrong != "" {
 		summary.Causes = []Cause{wrong}
@@ -299,14 +299,7 @@ func decodeModel(raw []byte) (*ModelResult, error) {
 	if err := checkInvocation(&read.Invoke); err != nil {
 		return nil, fmt.Errorf("invoke: %w", err)
 	}
-	again, err := json.Marshal(read)
-	if err != nil {
-		return nil, err
-	}
-	if !SameJSON(raw, again) {
-		return nil, errors.New("its parts do not support it, or it is not written as such a result is")
-	}
-	return read, nil
+	return read, writtenAs(read, raw)
 }
 
 func checkInvocation(invoke *GateResult) error {

@@ -73,6 +73,10 @@ type ProbeResult struct { //nolint:recvcheck // values are marshalled, and only 
 	Warnings        []string
 	SessionsOpened  int
 	SessionsClosed  int
+
+	// What was started to speak with, and what of it has ended; not part of the document.
+	ProcessesStarted int
+	ProcessesEnded   int
 }
 
 // Passed reports whether all three gates held and at least one tool is served.

@@ -1,0 +1,46 @@
+package registry
+
+import "time"
+
+// PartTime is how long one part of a probe took: a gate, or what a component of
+// another kind has instead.
+type PartTime struct {
+	Part string // one of Parts
+	OK   bool
+	Took time.Duration
+}
+
+// Opened counts what a probe opened with a server, sessions and processes, and
+// what of it was ended. When the two differ, something was left behind.
+type Opened struct{ Opened, Ended int }
+
+// invoke is the name of the one part of a model's probe.
+const invoke = "invoke"
+
+// Parts returns the names of the parts of every kind, in the order in which they
+// are documented.
+func Parts() []string {
+	var names []string
+	for _, gate := range Gates() {
+		names = append(names, string(gate))
+	}
+	names = append(names, retrieve, invoke)
+	for _, part := range HarnessParts() {
+		names = append(names, string(part))
+	}
+	return names
+}
+
+// timed are parts as their times.
+func timed(parts []part) []PartTime {
+	var times []PartTime
+	for _, each := range parts {
+		times = append(times, PartTime{each.name, each.got.OK, each.got.took()})
+	}
+	return times
+}
+
+// took is the latency as a duration.
+func (g GateResult) took() time.Duration {
+	return time.Duration(g.LatencyMs * float64(time.Millisecond))
+}
