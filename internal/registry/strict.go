@@ -78,3 +78,17 @@ func (o *strictObject) end() error {
 	}
 	return o.err
 }
+
+// writtenAs refuses a document that what was read of it would not be written as: one
+// with an unknown or doubled member, with one that is spelled otherwise, or that
+// says of its parts what they do not support.
+func writtenAs(read any, raw []byte) error {
+	again, err := json.Marshal(read)
+	if err != nil {
+		return err
+	}
+	if !SameJSON(raw, again) {
+		return errors.New("its parts do not support it, or it is not written as such a document is")
+	}
+	return nil
+}

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -81,12 +80,5 @@ func decodeTranscript(raw json.RawMessage) (*Transcript, error) {
 	if max(len(read.Exchanges), len(read.Messages), len(read.Variables)) > MaxTranscriptEntries {
 		return nil, fmt.Errorf("it has more than %d entries", MaxTranscriptEntries)
 	}
-	again, err := json.Marshal(read)
-	if err != nil {
-		return nil, err
-	}
-	if !SameJSON(raw, again) {
-		return nil, errors.New("it is not written as a transcript is")
-	}
-	return &read, nil
+	return &read, writtenAs(read, raw)
 }
