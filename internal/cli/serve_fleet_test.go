@@ -11,10 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/countersign-dev/countersign/internal/registry"
-	"github.com/countersign-dev/countersign/internal/web"
 )
 
 func TestGlance_readsOnceASecondForAllWhoLook(t *testing.T) {
@@ -62,39 +59,6 @@ func TestGlance_readsOnceASecondForAllWhoLook(t *testing.T) {
 	})
 }
 
-func TestFleetOf_putsFirstWhatNeedsAttention(t *testing.T) {
-	t.Parallel()
-	age := int64(4000)
-	one := func(name string, status registry.Status) registry.Reading {
-		return registry.Reading{Name: name, Kind: registry.KindMCPServer, Status: status, AgeMs: &age}
-	}
-	down, flapping, drifted, fresh := one("h-down", registry.Unavailable), one("e", registry.Available), one("f", registry.Available), one("b", registry.Probing)
-	down.Causes, down.Reason = []registry.Cause{registry.Refused, registry.Refused, "strange"}, "healthz: refused"
-	flapping.Flapping, flapping.Degraded = true, true
-	drifted.Drifting, drifted.Flapping, fresh.AgeMs = registry.DriftBlocks, true, nil
-	readings := []registry.Reading{one("a", registry.Available), fresh, one("c", registry.Available), flapping, drifted, one("g", registry.Unknown), down}
-	got := fleetOf(readings, time.Unix(0, 0))
-	row := func(name, status, marks, age string) web.Component {
-		return web.Component{Name: name, Kind: "mcp_server", Status: status, Marks: marks, Age: age}
-	}
-	first := row("h-down", "unavailable", "", "4s")
-	first.Causes, first.Reason = []string{"The address refuses connections.", "strange"}, "healthz: refused"
-	want := web.Fleet{
-		Total: 7, Counts: "7 components: 4 available, 1 unavailable, 1 unknown, 1 probing", At: time.Unix(0, 0),
-		Components: []web.Component{
-			first, row("g", "unknown", "", "4s"), row("f", "available", "tools changed, flapping", "4s"),
-			row("e", "available", "flapping, degraded", "4s"), row("b", "probing", "", "-"),
-			row("a", "available", "", "4s"), row("c", "available", "", "4s"),
-		},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if many := fleetOf(make([]registry.Reading, 10_000), time.Unix(0, 0)); len(many.Components) != web.MaxComponents || many.Total != 10_000 {
-		t.Errorf("of %d components %d are laid out", many.Total, len(many.Components))
-	}
-}
-
 func TestServe_logsTheRequestsOfProbesWhenAsked(t *testing.T) {
 	for level, want := range map[string]bool{"debug": true, "info": false, "error": false} {
 		server := newShell(t).serve(t, "--log-level", level)
@@ -111,13 +75,10 @@ func TestServe_tellsOfItsComponentsOnThePageInMetricsAndInTheLog(t *testing.T) {
 	f.third.broken.Store(true)
 	server := f.serve(t)
 	get := func(url string) string { _, body := ask(t, http.MethodGet, url, "", nil); return body }
-	await(t, "the page tells of all", func() bool {
-		return strings.Contains(get(server.URL+"/"), "3 components: 2 available, 1 unavailable")
+	await(t, "the metrics tell of all", func() bool {
+		return strings.Contains(get(server.Metrics), `countersign_component_status{component="writer",status="unavailable"} 1`)
 	})
-	page := get(server.URL + "/")
-	if first := strings.Index(page, `<th scope="row" role="rowheader">writer`); first < 0 || first > strings.Index(page, `<th scope="row" role="rowheader">asm`) {
-		t.Errorf("the one that failed is not the first:\n%s", page)
-	}
+	page := get(server.URL + "/connect")
 	for _, wanted := range []string{server.Registry, "--registry", server.Config} {
 		if !strings.Contains(page, wanted) {
 			t.Errorf("the page holds no %s", wanted)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -44,14 +43,15 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 		Name: processName(begun.URL), Store: database, Examiner: examined, Log: log, Observer: metrics, Limits: limitsOf(loaded),
 	})
 	reload := &reloading{running: loaded, examiner: examined, patrol: patrols, metrics: metrics, log: log, resolve: p.resolver()}
-	pages, err := web.Handler(web.Server{
+	pages, err := web.Pages(web.Options{
 		Version:   begun.Version,
 		URL:       begun.URL,
 		OverHTTP:  begun.Clients.HTTP.String(),
 		OverStdio: begun.Clients.Stdio.String(),
 		Registry:  begun.registryClients(),
 		Rejected:  reload.rejection.Load,
-		Fleet:     fleetPage(seen, log),
+		Tasks:     task.NewGate(database, time.Now),
+		Log:       log,
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 			MCP:      mcpserver.New(task.NewGate(database, time.Now), protocol).Handler(),
 			Registry: mcpserver.NewRegistry(examined, protocol).Handler(),
 			Metrics:  metrics.Handler(),
-			Pages:    map[string]http.Handler{"GET /{$}": pages, "GET /assets/": pages},
+			Pages:    pages,
 			Dependencies: []gates.Dependency{
 				gates.Required("database", databaseProof(database, log)),
 				gates.Required("patrol", gates.Func(patrols.Health)),

@@ -1,42 +1,47 @@
 // Package web owns the pages: what a person sees who opens the server in a
 // browser.
 //
-// It knows no task, no registry and no database: rows and texts are given to it. Its one idea is that a page
-// works without scripts, shows untrusted text as text, and loads nothing from
-// elsewhere.
+// It must not know how anything is kept or served: what it shows is read through
+// the interfaces of Options. Its one idea is that a page is whole without
+// scripts, shows untrusted text as text, and loads nothing from elsewhere.
 package web
 
 import (
-	"bytes"
 	"context"
 	"embed"
-	"fmt"
-	"html/template"
-	"io"
+	"log/slog"
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/task"
 )
 
-//go:embed assets index.tmpl
+//go:embed assets templates
 var files embed.FS
 
-// Server is what the index page tells of the server that serves it.
-type Server struct {
+// Options are what the pages tell of, and whom they ask.
+type Options struct {
 	Version string
-	URL     string // without a trailing slash
+	URL     string // of the server, without a trailing slash
 	// Configurations of MCP clients, ready to paste.
 	OverHTTP  string
 	OverStdio string
 	Registry  RegistryClients
-	// Fleet returns the registered components; nil when there is nothing to tell of
-	// them. It is called for each page, and its time is bounded.
-	Fleet func(context.Context) Fleet
 	// Rejected returns what became of the configuration file while the server runs;
 	// nil while the newest one is in force. A nil function always does. It is called
 	// for each page and returns at once.
 	Rejected func() *Rejection
+
+	// Whom the pages ask. The pages of what is nil are not served.
+	Tasks  Tasks
+	Agents Agents
+	Fleet  Fleet
+	Runs   Runs
+
+	Now func() time.Time // nil for time.Now
+	Log *slog.Logger     // nil to log nothing
 }
 
 // RegistryClients are configurations of orchestrators, ready to paste.
@@ -45,141 +50,101 @@ type RegistryClients struct {
 	OverStdio string // empty for none
 }
 
-// MaxComponents is how many components the page shows at most.
-const MaxComponents = 50
-
-// Fleet is what the page tells of the registered components. Its texts are
-// untrusted, without secrets.
-type Fleet struct {
-	Unread     string      // why they cannot be read; empty when they were
-	Components []Component // those that need attention first; beyond MaxComponents they are not shown
-	Total      int         // how many there are
-	Counts     string      // how many there are of each status, in words
-	At         time.Time   // when they were read; UTC is shown
-}
-
-// More is how many components the page does not show.
-func (f Fleet) More() int { return f.Total - len(f.Shown()) }
-
-// Shown are the components that the page shows.
-func (f Fleet) Shown() []Component { return f.Components[:min(len(f.Components), MaxComponents)] }
-
-// Component is one row of the table.
-type Component struct {
-	Name   string
-	Kind   string
-	Status string
-	Marks  string   // words beside the status that ask for attention; may be empty
-	Age    string   // of the newest result, in words; "-" when there is none
-	Causes []string // in sentences
-	Reason string
-}
-
-// Lamp is how the status looks: good, bad, or waiting for neither.
-func (c Component) Lamp() string {
-	switch c.Status {
-	case "available":
-		return "good"
-	case "unavailable":
-		return "bad"
-	case "probing":
-		return "begun"
-	}
-	return "dark"
-}
-
 // Rejection is a configuration file that was changed and not taken over.
 type Rejection struct {
 	File    string    // its path
 	Message string    // every problem; untrusted text of several lines, without secrets
-	Since   time.Time // when it was rejected; UTC is shown
+	Since   time.Time // when it was rejected
 }
 
-// maxRejection is how many bytes of a rejection's message the page shows.
-const maxRejection = 16 << 10
+// Tasks is the task gate as the pages read it. The faults are those of task.Gate.
+type Tasks interface {
+	// Task returns a task whole. Faults: NotFound, Unavailable.
+	Task(ctx context.Context, id string) (task.Task, error)
+	// TaskOnRecord returns a task held against its record, with its transitions.
+	// Faults: NotFound, Unavailable, Internal when the record was altered.
+	TaskOnRecord(ctx context.Context, id string) (task.Task, []task.Transition, error)
+	// List returns one page of tasks. Faults: InvalidArgument, InvalidAgentID,
+	// NotFound, Unavailable.
+	List(ctx context.Context, query task.Query) (task.Page, error)
+}
 
-// Handler serves the index page at / and its files below /assets/.
-func Handler(server Server) (http.Handler, error) {
-	page, err := template.New("index.tmpl").Funcs(template.FuncMap{"visible": visible, "lines": lines}).
-		ParseFS(files, "index.tmpl")
-	if err != nil {
-		return nil, fmt.Errorf("parse the index page: %w", err)
-	}
-	index, err := indexPage(page, server)
+// Agents is what was counted of all tasks and agents.
+type Agents interface {
+	// Tally returns what was counted of all transitions. Fault: Unavailable.
+	Tally(ctx context.Context) (task.Tally, error)
+	// Oldest returns since when the oldest open tasks wait. Fault: Unavailable.
+	Oldest(ctx context.Context) (task.Oldest, error)
+	// Agents lists agents. Faults: InvalidArgument, Unavailable.
+	Agents(ctx context.Context, query task.AgentQuery) (task.AgentPage, error)
+	// Agent tells of one agent. Faults: InvalidAgentID, NotFound, Unavailable.
+	Agent(ctx context.Context, id string) (task.AgentView, error)
+	// Lineage returns a task with what it supersedes and is superseded by, newest
+	// first. Faults: NotFound, Unavailable.
+	Lineage(ctx context.Context, id string) ([]task.Summary, error)
+}
+
+// Fleet is the registered components.
+type Fleet interface {
+	// Registered is the set that counts; it is not to be changed.
+	Registered() *registry.Registered
+	// Attention returns up to limit components that need attention, the most
+	// pressing first, and the counts of all. Fault: Unavailable.
+	Attention(ctx context.Context, limit int) (registry.Attention, error)
+	// Components returns one page of components. Faults: InvalidArgument, Unavailable.
+	Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error)
+	// Component tells all of one component. Faults: NotFound, Unavailable.
+	Component(ctx context.Context, name string) (registry.ComponentView, error)
+	// Results returns one page of its results, newest first. Faults: NotFound,
+	// InvalidArgument, Unavailable.
+	Results(ctx context.Context, component string, query registry.ResultQuery) (registry.ResultPage, error)
+	// Result returns one result whole. Faults: NotFound, Unavailable.
+	Result(ctx context.Context, id string) (registry.KeptResult, error)
+	// Recent returns the latest results of each component, oldest first. Fault:
+	// Unavailable.
+	Recent(ctx context.Context, names []string) (map[string][]registry.RecentResult, error)
+	// Probe probes a component now and records the result. Faults: NotFound,
+	// Unavailable.
+	Probe(ctx context.Context, name string) (registry.Examination, error)
+}
+
+// Runs is what may be started.
+type Runs interface {
+	// RunPage returns one page of runs. Faults: InvalidArgument, Unavailable.
+	RunPage(ctx context.Context, query registry.PageQuery) (registry.RunPage, error)
+	// RunView tells all of one run. Faults: NotFound, Unavailable.
+	RunView(ctx context.Context, name string) (registry.RunView, error)
+	// Preflights returns up to limit preflights of a run, newest first. Faults:
+	// NotFound, Unavailable.
+	Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error)
+}
+
+// Pages returns the handlers of all pages and of the files that they load, by
+// their patterns for http.ServeMux. It fails when a template cannot be used.
+func Pages(options Options) (map[string]http.Handler, error) {
+	s, err := newSite(options)
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", index)
-	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "mark.svg": "image/svg+xml"} {
-		content, err := files.ReadFile("assets/" + name)
-		if err != nil {
-			return nil, fmt.Errorf("read the page's %s: %w", name, err)
-		}
-		mux.HandleFunc("GET /assets/"+name, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			w.Header().Set("Cache-Control", "no-cache")
-			_, _ = w.Write(content)
-		})
+	handlers := map[string]http.Handler{}
+	if err := s.addPages(handlers); err != nil {
+		return nil, err
 	}
-	return mux, nil
+	if err := addAssets(handlers); err != nil {
+		return nil, err
+	}
+	if options.Fleet != nil {
+		handlers[patternProbe] = http.HandlerFunc(s.probeNow)
+	}
+	return handlers, nil
 }
 
-// indexPage serves the index page as it is at each request. It fails when the page
-// cannot be written in one of its states.
-func indexPage(page *template.Template, server Server) (http.Handler, error) {
-	every := Fleet{Components: []Component{{Marks: "-", Causes: []string{""}, Reason: "-"}}, Total: 2}
-	for _, state := range []shown{{Server: server}, {server, &Rejection{}, &every}, {server, nil, &Fleet{}}, {server, nil, &Fleet{Unread: "-"}}} {
-		if err := page.Execute(io.Discard, state); err != nil {
-			return nil, fmt.Errorf("write the index page: %w", err)
-		}
+// Missing returns the page for a path at which nothing is.
+func Missing(options Options) (http.Handler, error) {
+	s, err := newSite(options)
+	if err != nil {
+		return nil, err
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := shown{Server: server}
-		if server.Rejected != nil {
-			now.Rejection = server.Rejected()
-		}
-		if server.Fleet != nil {
-			fleet := server.Fleet(r.Context())
-			now.Components = &fleet
-		}
-		var index bytes.Buffer
-		// It is written to memory, and was tried.
-		_ = page.Execute(&index, now)
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(index.Bytes())
-	}), nil
-}
-
-// shown is what the template of the index page is given.
-type shown struct {
-	Server
-
-	Rejection  *Rejection
-	Components *Fleet // nil when there is nothing to tell
-}
-
-// visible writes control and direction characters of untrusted text, other than
-// line feed and tab, as escapes (\u202e), so that they can be read but do nothing.
-func visible(text string) string {
-	var out strings.Builder
-	for _, r := range text {
-		if r != '\n' && r != '\t' && (unicode.In(r, unicode.Cc, unicode.Cf) || r == '\u2028' || r == '\u2029') {
-			fmt.Fprintf(&out, "\\u%04x", r)
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
-}
-
-// lines returns the lines of at most maxRejection bytes of untrusted text, and one
-// more that says when something was left out.
-func lines(text string) []string {
-	if len(text) <= maxRejection {
-		return strings.Split(visible(text), "\n")
-	}
-	kept := strings.ToValidUTF8(text[:maxRejection], "")
-	return append(strings.Split(visible(kept), "\n"), "… The server’s log has the rest.")
+	nothing := fault.New(fault.NotFound, "nothing is served at this path").WithHint("The pages above lead to everything there is.")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, "", nothing) }), nil
 }

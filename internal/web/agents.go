@@ -1,0 +1,4 @@
+package web
+
+// agentPages are the pages of agents.
+func agentPages() []page { return nil }

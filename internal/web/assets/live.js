@@ -1,0 +1,2 @@
+// Keeps an open page up to date. Every page is whole without it.
+export {};

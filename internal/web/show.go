@@ -1,0 +1,206 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// functions are what templates may call. None of them makes markup.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"visible": func(text any) string { return visible(fmt.Sprint(text)) },
+		"line":    func(text any) string { return line(fmt.Sprint(text)) },
+		"long":    func(text any) quotation { return quoted(fmt.Sprint(text)) },
+		"lines":   lines,
+		"lamp":    lampOf,
+		"counted": counted,
+		"join":    strings.Join,
+		"sum":     func(a, b int) int { return a + b },
+		"text":    func(text any) string { return fmt.Sprint(text) },
+	}
+}
+
+// visible writes control and direction characters of untrusted text, other than
+// line feed and tab, as escapes (\u202e), so that they can be read but do nothing.
+func visible(text string) string {
+	var out strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
+		if r != '\n' && r != '\t' && (unicode.In(r, unicode.Cc, unicode.Cf) || r == '\u2028' || r == '\u2029') {
+			fmt.Fprintf(&out, "\\u%04x", r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// line is untrusted text on one line.
+func line(text string) string { return visible(strings.Join(strings.Fields(text), " ")) }
+
+// What is shown at first of a long text.
+const (
+	maxShownBytes = 1500
+	maxShownLines = 24
+)
+
+// quotation is untrusted text; where it is long, its beginning stands before it.
+type quotation struct {
+	Begin string // what is shown at first, all of it when Whole is empty
+	Whole string
+	Size  string // of the whole, in words
+}
+
+func quoted(text string) quotation {
+	begin := cutText(text, maxShownBytes)
+	if cut := strings.SplitN(begin, "\n", maxShownLines+1); len(cut) > maxShownLines {
+		begin = strings.Join(cut[:maxShownLines], "\n")
+	}
+	if len(begin) == len(text) {
+		return quotation{Begin: visible(text)}
+	}
+	return quotation{Begin: visible(begin) + " …", Whole: visible(text), Size: sizeOf(len(text))}
+}
+
+// cutText is the beginning of a text of at most so many bytes, at a character.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+func sizeOf(bytes int) string {
+	if bytes < 1<<10 {
+		return counted(bytes, "byte")
+	}
+	return fmt.Sprintf("%d KiB", (bytes+1<<9)>>10)
+}
+
+// maxRejection is how many bytes of a rejection's message the pages show.
+const maxRejection = 16 << 10
+
+// lines returns the lines of at most maxRejection bytes of untrusted text, and one
+// more that says when something was left out.
+func lines(text string) []string {
+	if len(text) <= maxRejection {
+		return strings.Split(visible(text), "\n")
+	}
+	kept := strings.ToValidUTF8(text[:maxRejection], "")
+	return append(strings.Split(visible(kept), "\n"), "… The server’s log has the rest.")
+}
+
+// counted is a number of things in words.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// lampOf is how a word of status looks: its lamp has a shape of its own beside a
+// colour. What is not known to be good is never green.
+func lampOf(word any) string {
+	switch fmt.Sprint(word) {
+	case "available", "passed", "verified", "allowed", "ok", "true":
+		return "good"
+	case "unavailable", "failed", "rejected", "refused", "false":
+		return "bad"
+	case "unknown", "undecided", "degraded", "drifting", "flapping", "claimed", "allowed_on_fallback":
+		return "warn"
+	case "probing", "pending":
+		return "begun"
+	}
+	return "dark"
+}
+
+// moment is a time on a page that was made at another.
+type moment struct{ when, now time.Time }
+
+// at is a moment seen from the present one.
+func (s *site) at(when time.Time) moment { return moment{when, s.Now()} }
+
+// parsed is the moment of an RFC 3339 text; the zero one when it is none.
+func (s *site) parsed(text string) moment {
+	when, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return moment{}
+	}
+	return s.at(when)
+}
+
+// IsZero reports whether there is no such moment.
+func (m moment) IsZero() bool { return m.when.IsZero() }
+
+// ISO is RFC 3339 in UTC with milliseconds, for machines.
+func (m moment) ISO() string { return m.when.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// UTC is the moment for people.
+func (m moment) UTC() string { return m.when.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+
+// Age is how long ago it was, in its largest unit.
+func (m moment) Age() string { return spoken(m.now.Sub(m.when)) }
+
+// spoken is a time in its largest unit.
+func spoken(d time.Duration) string {
+	const day = 24 * time.Hour
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/day)
+}
+
+// pathOf is the path of a pattern without a wildcard.
+func pathOf(pattern string) string {
+	_, path, _ := strings.Cut(pattern, " ")
+	return strings.TrimSuffix(path, "{$}")
+}
+
+// pager is the way to the next page and to the first one.
+type pager struct {
+	Next  string // the address of the next page; empty on the last one
+	First string // of the first one; empty on it
+}
+
+// pagerOf keeps every other parameter of a request in the ways to other pages.
+func pagerOf(r *http.Request, nextCursor string) pager {
+	at := func(cursor string) string {
+		query := r.URL.Query()
+		query.Del("cursor")
+		if cursor != "" {
+			query.Set("cursor", cursor)
+		}
+		return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
+	}
+	var ways pager
+	if nextCursor != "" {
+		ways.Next = at(nextCursor)
+	}
+	if r.URL.Query().Get("cursor") != "" {
+		ways.First = at("")
+	}
+	return ways
+}
+
+// param is a parameter of the query of a request; nil when it is empty.
+func param(r *http.Request, name string) *string {
+	value := r.URL.Query().Get(name)
+	if value == "" {
+		return nil
+	}
+	return &value
+}

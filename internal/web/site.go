@@ -1,0 +1,176 @@
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"html/template"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+)
+
+// site is all pages with whom they ask.
+type site struct {
+	Options
+
+	menu    []entry
+	layout  *template.Template
+	failed  *template.Template // the page of an error
+	probing chan struct{}      // holds a token for each probe that a page waits for
+}
+
+// entry is a place in the navigation.
+type entry struct{ Name, Title, Path string }
+
+// frame is one page before it is set: what the layout needs, and what the page's
+// own template is given.
+type frame struct {
+	Title   string   // what the page is about; untrusted text
+	Section string   // the Name of the route that is marked in the navigation; may be empty
+	Topics  []string // of which events the page is to be read anew: see topics in live.js
+	Status  int      // of the answer; 0 for 200
+	Content any
+}
+
+// framed is what the layout is given.
+type framed struct {
+	frame
+
+	Menu      []entry
+	Path      string // of the page
+	Version   string
+	Rejection *Rejection
+	Drawn     moment // when the page was made
+}
+
+// newSite makes a site with its layout and its navigation.
+func newSite(options Options) (*site, error) {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &site{Options: options, probing: make(chan struct{}, maxProbing)}
+	for _, each := range pages() {
+		if each.inMenu && each.isServed(options) {
+			s.menu = append(s.menu, entry{each.Name, each.Title, pathOf(each.Pattern)})
+		}
+	}
+	var err error
+	s.layout, err = template.New("layout.tmpl").Funcs(functions()).ParseFS(files, "templates/layout.tmpl", "templates/parts.tmpl")
+	if err != nil {
+		return nil, fmt.Errorf("parse the layout of the pages: %w", err)
+	}
+	s.failed, err = s.ready("error", failure{})
+	return s, err
+}
+
+// addPages adds the handlers of all pages for which there is somebody to ask.
+func (s *site) addPages(handlers map[string]http.Handler) error {
+	for _, each := range pages() {
+		if !each.isServed(s.Options) {
+			continue
+		}
+		made, err := s.ready(each.Name, each.blank)
+		if err != nil {
+			return err
+		}
+		handlers[each.Pattern] = s.handler(each, made)
+	}
+	return nil
+}
+
+// ready parses the template of a page into a copy of the layout, and tries it.
+func (s *site) ready(name string, blank any) (*template.Template, error) {
+	made, err := s.layout.Clone()
+	if err != nil {
+		return nil, fmt.Errorf("copy the layout for the page %s: %w", name, err)
+	}
+	if made, err = made.ParseFS(files, "templates/"+name+".tmpl"); err != nil {
+		return nil, fmt.Errorf("parse the page %s: %w", name, err)
+	}
+	tried := framed{frame: frame{Title: "-", Topics: []string{"-"}, Content: blank}, Rejection: &Rejection{}, Menu: []entry{{}}}
+	if err := made.Execute(io.Discard, tried); err != nil {
+		return nil, fmt.Errorf("write the page %s: %w", name, err)
+	}
+	return made, nil
+}
+
+// handler serves one page as it is at each request.
+func (s *site) handler(of page, made *template.Template) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown, err := of.show(s, r)
+		if err != nil {
+			s.fail(w, r, of.Section(), err)
+			return
+		}
+		if shown.Section == "" {
+			shown.Section = of.Section()
+		}
+		s.write(w, r, made, shown)
+	})
+}
+
+// write sets a page and sends it.
+func (s *site) write(w http.ResponseWriter, r *http.Request, made *template.Template, shown frame) {
+	whole := framed{frame: shown, Menu: s.menu, Path: r.URL.Path, Version: s.Version, Drawn: s.at(s.Now())}
+	if s.Rejected != nil {
+		whole.Rejection = s.Rejected()
+	}
+	var written bytes.Buffer
+	if err := made.Execute(&written, whole); err != nil {
+		s.Log.ErrorContext(r.Context(), "a page could not be written", slog.String("path", r.URL.Path), slog.Any("cause", err))
+		http.Error(w, "The page could not be written; the log tells why.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if shown.Status != 0 {
+		w.WriteHeader(shown.Status)
+	}
+	_, _ = w.Write(written.Bytes()) // A client that has gone cannot be told.
+}
+
+// failure is what the page of an error is given.
+type failure struct {
+	Heading string
+	Message string // untrusted text
+	Hint    string // untrusted text
+	Code    fault.Code
+}
+
+// fail answers with the page of an error.
+func (s *site) fail(w http.ResponseWriter, r *http.Request, section string, err error) {
+	refusal, known := fault.Of(err)
+	if !known {
+		reference := rand.Text()
+		s.Log.ErrorContext(r.Context(), "a page cannot be shown",
+			slog.String("path", r.URL.Path), slog.String("reference", reference), slog.Any("cause", err))
+		refusal = fault.Hidden(reference)
+	}
+	status, heading := statusOf(refusal.Code)
+	s.write(w, r, s.failed, frame{
+		Title: heading, Section: section, Status: status,
+		Content: failure{Heading: heading, Message: refusal.Message, Hint: refusal.Hint, Code: refusal.Code},
+	})
+}
+
+// statusOf is how a fault is answered, and the heading of its page.
+func statusOf(code fault.Code) (status int, heading string) {
+	switch code {
+	case fault.NotFound:
+		return http.StatusNotFound, "Not found"
+	case fault.InvalidArgument, fault.InvalidAgentID, fault.TooLarge:
+		return http.StatusBadRequest, "Not understood"
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable, "Cannot be read now"
+	case fault.SelfVerify, fault.WrongState, fault.EmptyCriteria, fault.EmptyEvidence, fault.MissingNotes,
+		fault.IdentityMismatch, fault.AlreadySuperseded, fault.IdempotencyConflict, fault.Internal:
+	}
+	return http.StatusInternalServerError, "Something is wrong"
+}
