@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // functions are what templates may call. None of them makes markup.
@@ -109,6 +111,9 @@ func counted(n int, thing string) string {
 // lampOf is how a word of status looks: its lamp has a shape of its own beside a
 // colour. What is not known to be good is never green.
 func lampOf(word any) string {
+	if reading, is := word.(registry.Reading); is {
+		word = reading.Status
+	}
 	switch fmt.Sprint(word) {
 	case "available", "passed", "verified", "allowed", "ok", "true":
 		return "good"
@@ -147,10 +152,10 @@ func (m moment) ISO() string { return m.when.UTC().Format("2006-01-02T15:04:05.0
 func (m moment) UTC() string { return m.when.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
 // Age is how long ago it was, in its largest unit.
-func (m moment) Age() string { return spoken(m.now.Sub(m.when)) }
+func (m moment) Age() string { return inWords(m.now.Sub(m.when)) }
 
-// spoken is a time in its largest unit.
-func spoken(d time.Duration) string {
+// inWords is a time in its largest unit.
+func inWords(d time.Duration) string {
 	const day = 24 * time.Hour
 	d = max(d, 0)
 	switch {
