@@ -2,13 +2,10 @@ package patrol
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -30,7 +27,7 @@ func (s *shift) tellChange(ctx context.Context, record *registry.Record, changes
 	}
 	s.log.LogAttrs(ctx, level, "the status of a component has changed",
 		slog.String("component", last.Component), slog.String("from", string(from)), slog.String("to", string(last.To)),
-		slog.Any("causes", last.Causes), slog.String("reason", visible(record.Summary.Reason)), slog.String("result", record.ID))
+		slog.Any("causes", last.Causes), slog.String("reason", registry.Shorten(record.Summary.Reason, registry.MaxDetail)), slog.String("result", record.ID))
 }
 
 // compare warns of components whose tools are not the accepted ones, once for each
@@ -74,7 +71,7 @@ func (b *batch) compare(parting context.Context, stored []unstored) {
 // tellHolder logs who patrols in the place of this process, once for each.
 func (p *Patrol) tellHolder(ctx context.Context, holder string, seen *watch) {
 	if holder != seen.lease.Holder {
-		p.log.InfoContext(ctx, "another process patrols; this one stands by", slog.String("holder", visible(holder)))
+		p.log.InfoContext(ctx, "another process patrols; this one stands by", slog.String("holder", registry.Shorten(holder, registry.MaxDetail)))
 	}
 }
 
@@ -83,21 +80,7 @@ func (p *Patrol) tellHolder(ctx context.Context, holder string, seen *watch) {
 func (p *Patrol) tellTaken(ctx context.Context, lease registry.Lease, seen *watch) {
 	attributes := []slog.Attr{slog.Int64("fence", lease.Fence)}
 	if before := seen.lease.Holder; before != "" && before != p.holder {
-		attributes = append(attributes, slog.String("instead_of", visible(before)), slog.Duration("silent_for", time.Since(seen.since).Round(time.Millisecond)))
+		attributes = append(attributes, slog.String("instead_of", registry.Shorten(before, registry.MaxDetail)), slog.Duration("silent_for", time.Since(seen.since).Round(time.Millisecond)))
 	}
 	p.log.LogAttrs(ctx, slog.LevelInfo, "this process patrols now", attributes...)
-}
-
-// visible returns at most MaxDetail bytes of untrusted text, and characters that
-// control a terminal or the direction of text as escapes (\u202e).
-func visible(text string) string {
-	var out strings.Builder
-	for _, r := range registry.Shorten(text, registry.MaxDetail) {
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			fmt.Fprintf(&out, `\u%04x`, r)
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
 }

@@ -58,7 +58,7 @@ func TestLog_tellsEachChangeOfStatusOnce(t *testing.T) {
 		s.stop()
 		wantLines(t, s.lines(changed),
 			[]string{"level=INFO", "component=asm", "from=probing", "to=available", "causes=[]"},
-			[]string{"level=WARN", "component=asm", "from=available", "to=unavailable", "causes=[refused]", `refused: \\u001b[2J\\u202eevil`, "result=0x"},
+			[]string{"level=WARN", "component=asm", "from=available", "to=unavailable", "causes=[refused]", `refused: \x1b[2J\u202eevil`, "result=0x"},
 			[]string{"level=INFO", "component=asm", "from=unavailable", "to=available"})
 		if longest := len(s.lines(changed)[1]); longest > 2*registry.MaxDetail {
 			t.Errorf("the line has %d bytes", longest)
