@@ -1,8 +1,10 @@
 package examiner
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -22,29 +24,38 @@ const readAtOnce = 500
 // Components lists components in the order of their names, with the status of
 // each. Faults: InvalidArgument, Unavailable.
 func (e *Examiner) Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
-	page := registry.ComponentPage{Components: []registry.Reading{}}
-	limit, err := checkQuery(query)
+	limit, err := checkQuery(&query)
 	if err != nil {
-		return page, err
+		return registry.ComponentPage{Components: []registry.Reading{}}, err
 	}
 	present := e.present.Load()
-	names := present.after(query.Cursor, query.Kind)
-	if query.Status == "" {
-		names = names[:min(len(names), limit+1)] // one more tells whether there is a next page
+	most := limit + 1 // one more tells whether there is a next page
+	if query.Status != "" {
+		most = len(present.names)
 	}
+	return e.page(ctx, present, present.matching(present.names, query, most), query.Status, pageSize{limit, readAtOnce})
+}
+
+// pageSize bounds a page, and of how many components the store is asked at a time.
+type pageSize struct{ limit, atOnce int }
+
+// page reads components until a page is full of those that have a status, or of
+// all where that is empty. Fault: Unavailable.
+func (e *Examiner) page(ctx context.Context, present *present, names []string, status registry.Status, size pageSize) (registry.ComponentPage, error) {
+	page := registry.ComponentPage{Components: []registry.Reading{}}
 	now := e.now()
-	for part := range slices.Chunk(names, readAtOnce) {
+	for part := range slices.Chunk(names, size.atOnce) {
 		known, err := e.known(ctx, part)
 		if err != nil {
 			return page, err
 		}
 		for _, name := range part {
 			reading := present.entries[name].read(known[name], now)
-			if query.Status != "" && reading.Status != query.Status {
+			if status != "" && reading.Status != status {
 				continue
 			}
-			if len(page.Components) == limit {
-				page.NextCursor = page.Components[limit-1].Name
+			if len(page.Components) == size.limit {
+				page.NextCursor = page.Components[size.limit-1].Name
 				return page, nil
 			}
 			page.Components = append(page.Components, reading)
@@ -53,43 +64,73 @@ func (e *Examiner) Components(ctx context.Context, query registry.ComponentQuery
 	return page, nil
 }
 
-// checkQuery returns how many components are wanted. Fault: InvalidArgument.
-func checkQuery(query registry.ComponentQuery) (int, error) {
-	wrong := func(field, hint, format string, args ...any) (int, error) {
-		return 0, fault.New(fault.InvalidArgument, format, args...).With(fault.Field, field).WithHint("%s", hint)
-	}
+// checkQuery returns how many components are wanted, and puts the search into
+// lower case, as names are. Fault: InvalidArgument.
+func checkQuery(query *registry.ComponentQuery) (int, error) {
+	query.Search = strings.ToLower(query.Search)
 	switch {
 	case query.Kind != "" && !slices.Contains(registry.Kinds(), query.Kind):
-		return wrong("kind", "Leave it out for all kinds.", "there is no kind %q", registry.Shorten(string(query.Kind), registry.MaxName))
+		return 0, wrong("kind", "Leave it out for all kinds.", "there is no kind %q", registry.Shorten(string(query.Kind), registry.MaxName))
 	case query.Status != "" && !slices.Contains(registry.Statuses(), query.Status):
-		return wrong("status", "The statuses are probing, available, unavailable and unknown.",
+		return 0, wrong("status", "The statuses are probing, available, unavailable and unknown.",
 			"there is no status %q", registry.Shorten(string(query.Status), registry.MaxName))
-	case query.Limit < 0 || query.Limit > registry.MaxPage:
-		return wrong("limit", "Leave it out for the default.", "the limit %d is not between 1 and %d", query.Limit, registry.MaxPage)
-	case query.Cursor != "" && !registry.IsName(query.Cursor):
-		return wrong("cursor", "Pass next_cursor of the page before, as it is.", "this is no cursor")
-	case query.Limit == 0:
-		return registry.DefaultPage, nil
+	case len(query.Search) > registry.MaxName:
+		return 0, wrong("search", "Give a part of a name.", "the search is longer than a name, which has at most %d characters", registry.MaxName)
 	}
-	return query.Limit, nil
+	return checkPage(query.Limit, query.Cursor)
 }
 
-// after returns the names of one kind, or of all, that follow a name.
-func (p *present) after(name string, kind registry.Kind) []string {
-	at, is := slices.BinarySearch(p.names, name)
+// checkPage returns how many of a list in the order of names are wanted. Fault:
+// InvalidArgument.
+func checkPage(limit int, cursor string) (int, error) {
+	if cursor != "" && !registry.IsName(cursor) {
+		return 0, wrongCursor()
+	}
+	return checkLimit(limit)
+}
+
+// checkLimit returns how many of a list are wanted. Fault: InvalidArgument.
+func checkLimit(limit int) (int, error) {
+	if limit < 0 || limit > registry.MaxPage {
+		return 0, wrong("limit", "Leave it out for the default.", "the limit %d is not between 1 and %d", limit, registry.MaxPage)
+	}
+	return cmp.Or(limit, registry.DefaultPage), nil
+}
+
+func wrongCursor() error {
+	return wrong("cursor", "Pass next_cursor of the page before, as it is.", "this is no cursor")
+}
+
+func wrong(field, hint, format string, args ...any) error {
+	return fault.New(fault.InvalidArgument, format, args...).With(fault.Field, field).WithHint("%s", hint)
+}
+
+// matching returns the first names that a query chooses among some in their
+// order, whatever their status: at most most.
+func (p *present) matching(names []string, query registry.ComponentQuery, most int) []string {
+	names = following(names, query.Cursor)
+	if query.Kind == "" && query.Search == "" {
+		return names[:min(len(names), most)]
+	}
+	var chosen []string
+	for _, each := range names {
+		if len(chosen) == most {
+			break
+		}
+		if (query.Kind == "" || p.entries[each].registration.Kind == query.Kind) && strings.Contains(each, query.Search) {
+			chosen = append(chosen, each)
+		}
+	}
+	return chosen
+}
+
+// following returns the names that come after one, in an order that they are in.
+func following(names []string, name string) []string {
+	at, is := slices.BinarySearch(names, name)
 	if is {
 		at++
 	}
-	if kind == "" {
-		return p.names[at:]
-	}
-	var names []string
-	for _, each := range p.names[at:] {
-		if p.entries[each].registration.Kind == kind {
-			names = append(names, each)
-		}
-	}
-	return names
+	return names[at:]
 }
 
 // read is the status of the component. What is known of it under another

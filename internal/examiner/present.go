@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +17,11 @@ type present struct {
 	whole   *registry.Registered
 	entries map[string]*entry // by name
 	names   []string          // sorted
+	slots   []string          // the names of all slots, sorted
+	runs    []string          // those of all runs, sorted
+
+	slotOf map[string]*registry.Slot // by name
+	runOf  map[string]*registry.Run  // by name
 }
 
 // entry is one registered component.
@@ -46,14 +52,7 @@ func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) err
 		next.names = append(next.names, component.Name)
 		registrations = append(registrations, one.registration)
 	}
-	slices.Sort(next.names)
-	for i := range registered.Slots {
-		for _, name := range registered.Slots[i].Components() {
-			if one, ok := next.entries[name]; ok {
-				one.slots = append(one.slots, registered.Slots[i].Name)
-			}
-		}
-	}
+	next.order()
 	e.changes.Lock()
 	defer e.changes.Unlock()
 	// A result older than the registration is of what the component was before, so
@@ -64,6 +63,25 @@ func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) err
 	}
 	e.present.Store(next)
 	return nil
+}
+
+// order puts names in order, and tells components of their slots.
+func (p *present) order() {
+	p.slotOf, p.runOf = map[string]*registry.Slot{}, map[string]*registry.Run{}
+	for i := range p.whole.Slots {
+		slot := &p.whole.Slots[i]
+		p.slotOf[slot.Name] = slot
+		for _, name := range slot.Components() {
+			if one, ok := p.entries[name]; ok {
+				one.slots = append(one.slots, slot.Name)
+			}
+		}
+	}
+	for i := range p.whole.Runs {
+		p.runOf[p.whole.Runs[i].Name] = &p.whole.Runs[i]
+	}
+	slices.Sort(p.names)
+	p.slots, p.runs = slices.Sorted(maps.Keys(p.slotOf)), slices.Sorted(maps.Keys(p.runOf))
 }
 
 // Registered is the set that counts. It is not to be changed.

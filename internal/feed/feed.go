@@ -8,6 +8,7 @@
 package feed
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,6 +70,8 @@ func ParsePosition(text string) (Position, error) {
 }
 
 // Before reports whether p comes before other.
-func (p Position) Before(other Position) bool {
-	return p.Turn < other.Turn || p.Turn == other.Turn && p.Number < other.Number
+func (p Position) Before(other Position) bool { return p.compare(other) < 0 }
+
+func (p Position) compare(other Position) int {
+	return cmp.Or(cmp.Compare(p.Turn, other.Turn), cmp.Compare(p.Number, other.Number))
 }

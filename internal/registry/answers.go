@@ -16,6 +16,7 @@ const (
 type ComponentQuery struct {
 	Kind   Kind
 	Status Status
+	Search string // part of the name, whatever its case; at most MaxName bytes
 	Limit  int    // 1 to MaxPage; 0 for DefaultPage
 	Cursor string // NextCursor of the page before
 }

@@ -1,0 +1,250 @@
+package examiner
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+const (
+	// glanceAge is how old what is seen of all components may be before it is read
+	// anew behind the back of whoever asks, and maxGlanceAge before they wait for it.
+	glanceAge    = time.Second
+	maxGlanceAge = 15 * time.Second
+	// glanceTime is how long reading all components may take.
+	glanceTime = 5 * time.Second
+
+	// maxParts bounds the readings for a page of one status, of which each finds that
+	// components have left the status since the glance. What is left over is on the
+	// next page.
+	maxParts = 4
+)
+
+// Glance is an Examiner that keeps the status of all components in mind, so that
+// what it tells of a few does not cost more the more there are. What it keeps is at
+// most maxGlanceAge old, and while Run runs about glanceAge; Refresh makes it new.
+// It is safe for concurrent use.
+type Glance struct {
+	*Examiner
+
+	latest  atomic.Pointer[sight]
+	turn    chan struct{} // holds a token while somebody reads
+	wanted  chan struct{} // holds a token when somebody has asked since the latest reading
+	running atomic.Bool
+	doubts  atomic.Int64 // how often something was to be read anew and could not
+
+	failure   error // of the latest reading, under the turn
+	failureAt time.Time
+}
+
+// NewGlance returns a glance at what the examiner examines.
+func NewGlance(of *Examiner) *Glance {
+	return &Glance{Examiner: of, turn: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
+}
+
+// Run reads all components anew while somebody asks for them, at most once in
+// glanceAge, until ctx ends. It returns nil. Without it whoever asks waits for what
+// is older than that.
+func (g *Glance) Run(ctx context.Context) error {
+	g.running.Store(true)
+	defer g.running.Store(false)
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-g.wanted:
+		}
+		if !pause(ctx, g.untilOld()) {
+			return nil
+		}
+		_, err := g.renew(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !failing:
+			g.Log.WarnContext(ctx, "the status of all components cannot be read", slog.Any("cause", err))
+		case err == nil && failing:
+			g.Log.InfoContext(ctx, "the status of all components can be read again")
+		}
+		failing = err != nil
+		if failing && !pause(ctx, glanceAge) {
+			return nil
+		}
+	}
+}
+
+// untilOld is how long it takes until what is kept is to be read anew.
+func (g *Glance) untilOld() time.Duration {
+	if seen := g.latest.Load(); g.serves(seen) {
+		return glanceAge - g.Now().Sub(seen.readAt)
+	}
+	return 0
+}
+
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// serves reports whether a sight may be shown.
+func (g *Glance) serves(seen *sight) bool { return g.isWithin(seen, maxGlanceAge) }
+
+func (g *Glance) isWithin(seen *sight, most time.Duration) bool {
+	if seen == nil || seen.of != g.present.Load() || seen.doubts != g.doubts.Load() {
+		return false
+	}
+	age := g.Now().Sub(seen.readAt)
+	return age >= 0 && age < most
+}
+
+// look returns what is kept of all components, or reads it. Fault: Unavailable.
+func (g *Glance) look(ctx context.Context) (*sight, error) {
+	enough := glanceAge
+	if g.running.Load() {
+		enough = maxGlanceAge
+		select {
+		case g.wanted <- struct{}{}:
+		default:
+		}
+	}
+	if seen := g.latest.Load(); g.isWithin(seen, enough) {
+		return seen, nil
+	}
+	return g.renew(ctx)
+}
+
+// renew reads all components, unless another has just done so. A failure is that
+// of all who ask within glanceAge. Fault: Unavailable.
+func (g *Glance) renew(ctx context.Context) (*sight, error) {
+	ctx, cancel := context.WithTimeout(ctx, glanceTime)
+	defer cancel()
+	select {
+	case g.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, leaving(ctx, "the components had not been read")
+	}
+	defer func() { <-g.turn }()
+	if seen := g.latest.Load(); g.isWithin(seen, glanceAge) {
+		return seen, nil
+	}
+	if g.failure != nil && g.Now().Sub(g.failureAt) < glanceAge {
+		return nil, g.failure
+	}
+	seen, err := g.read(ctx)
+	if ctx.Err() != nil && err != nil { // It says something about who asked alone.
+		return nil, err
+	}
+	g.failure, g.failureAt = err, g.Now()
+	if err != nil {
+		return nil, err
+	}
+	g.latest.Store(seen)
+	return seen, nil
+}
+
+// read reads all components; the turn is held.
+func (g *Glance) read(ctx context.Context) (*sight, error) {
+	seen := &sight{of: g.present.Load(), readAt: g.Now(), doubts: g.doubts.Load()}
+	known, err := g.known(ctx, seen.of.names)
+	if err != nil {
+		return nil, err
+	}
+	now := g.now()
+	seen.rows = make([]*row, 0, len(seen.of.names))
+	for _, name := range seen.of.names {
+		seen.rows = append(seen.rows, newRow(seen.of.entries[name], known[name], now))
+	}
+	seen.sort()
+	return seen, nil
+}
+
+// Refresh makes what is kept of some components new for everybody. Where it fails,
+// whoever asks next waits until all are read anew. Fault: Unavailable.
+func (g *Glance) Refresh(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	select {
+	case g.turn <- struct{}{}:
+	case <-ctx.Done():
+		g.doubts.Add(1)
+		return leaving(ctx, "the components had not been read anew")
+	}
+	defer func() { <-g.turn }()
+	seen := g.latest.Load()
+	if !g.serves(seen) {
+		return nil // Whoever asks next has to read it anyway.
+	}
+	known, err := g.known(ctx, names)
+	if err != nil {
+		g.doubts.Add(1)
+		return err
+	}
+	g.latest.Store(seen.with(names, known, g.now()))
+	return nil
+}
+
+// Readings returns all registered components as they are kept, read by the present
+// moment, in the order of their names. Fault: Unavailable.
+func (g *Glance) Readings(ctx context.Context) ([]registry.Reading, error) {
+	seen, err := g.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, readings := g.now(), make([]registry.Reading, 0, len(seen.rows))
+	for _, one := range seen.rows {
+		readings = append(readings, one.of.read(one.known, now))
+	}
+	return readings, nil
+}
+
+// Attention is that of the examiner, from what is kept.
+func (g *Glance) Attention(ctx context.Context, limit int) (registry.Attention, error) {
+	limit, err := checkLimit(limit)
+	if err != nil {
+		return registry.Attention{}, err
+	}
+	seen, err := g.look(ctx)
+	if err != nil {
+		return registry.Attention{}, err
+	}
+	now, told := g.now(), registry.Attention{Components: []registry.Reading{}, Counts: seen.counts}
+	for _, one := range seen.pressing[:min(len(seen.pressing), limit)] {
+		told.Components = append(told.Components, one.of.read(one.known, now))
+	}
+	registry.SortByUrgency(told.Components)
+	return told, nil
+}
+
+// Components is that of the examiner, and finds those of one status in what is
+// kept; a page of them may be shorter than its limit though there is a next one.
+func (g *Glance) Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
+	if query.Status == "" {
+		return g.Examiner.Components(ctx, query)
+	}
+	limit, err := checkQuery(&query)
+	if err != nil {
+		return registry.ComponentPage{Components: []registry.Reading{}}, err
+	}
+	seen, err := g.look(ctx)
+	if err != nil {
+		return registry.ComponentPage{Components: []registry.Reading{}}, err
+	}
+	size := pageSize{limit, limit + 1}
+	names := seen.of.matching(seen.byStatus[query.Status], query, maxParts*size.atOnce)
+	page, err := g.page(ctx, seen.of, names, query.Status, size)
+	if err == nil && page.NextCursor == "" && len(names) == maxParts*size.atOnce {
+		page.NextCursor = names[len(names)-1]
+	}
+	return page, err
+}

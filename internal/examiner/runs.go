@@ -1,0 +1,126 @@
+package examiner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// RunPage lists runs in the order of their names, each with its newest preflight.
+// Faults: InvalidArgument, Unavailable.
+func (e *Examiner) RunPage(ctx context.Context, query registry.PageQuery) (registry.RunPage, error) {
+	page := registry.RunPage{Runs: []registry.RunSummary{}}
+	limit, err := checkPage(query.Limit, query.Cursor)
+	if err != nil {
+		return page, err
+	}
+	present := e.present.Load()
+	names, next := onPage(present.runs, query.Cursor, limit)
+	page.NextCursor = next
+	if len(names) == 0 {
+		return page, nil
+	}
+	shown, err := e.shown()
+	if err != nil {
+		return page, err
+	}
+	last, err := shown.LastPreflights(ctx, names)
+	if err != nil {
+		return page, refused(err, "the newest preflights cannot be read")
+	}
+	for _, name := range names {
+		summary := registry.RunSummary{Run: name, Slots: []string{}}
+		for _, slot := range present.runOf[name].Slots {
+			summary.Slots = append(summary.Slots, slot.Slot)
+		}
+		if kept, ok := last[name]; ok {
+			summary.Last = new(kept.Summary())
+		}
+		page.Runs = append(page.Runs, summary)
+	}
+	return page, nil
+}
+
+// onPage returns the names of a page, and the cursor of the next.
+func onPage(names []string, cursor string, limit int) (page []string, next string) {
+	names = following(names, cursor)
+	if len(names) <= limit {
+		return names, ""
+	}
+	return names[:limit], names[limit-1]
+}
+
+// RunView tells all that there is to know about one run. Faults: NotFound,
+// Unavailable.
+func (e *Examiner) RunView(ctx context.Context, name string) (registry.RunView, error) {
+	present := e.present.Load()
+	run, err := present.run(name)
+	if err != nil {
+		return registry.RunView{}, err
+	}
+	slots, err := slotsOf(present.whole, run)
+	if err != nil {
+		return registry.RunView{}, err
+	}
+	readings, err := e.readingsIn(ctx, present, slots)
+	if err != nil {
+		return registry.RunView{}, err
+	}
+	view := registry.RunView{Run: name, Slots: []registry.RunSlotView{}}
+	for i, slot := range slots {
+		view.Slots = append(view.Slots, registry.RunSlotView{SlotView: slot.View(readings), Required: run.Slots[i].Required})
+	}
+	if view.Preflights, err = e.Preflights(ctx, name, registry.ShownPreflights); err != nil {
+		return registry.RunView{}, err
+	}
+	return view, nil
+}
+
+// SlotPage lists slots in the order of their names, with the readings of their
+// components. Faults: InvalidArgument, Unavailable.
+func (e *Examiner) SlotPage(ctx context.Context, query registry.PageQuery) (registry.SlotPage, error) {
+	page := registry.SlotPage{Slots: []registry.SlotView{}}
+	limit, err := checkPage(query.Limit, query.Cursor)
+	if err != nil {
+		return page, err
+	}
+	present := e.present.Load()
+	names, next := onPage(present.slots, query.Cursor, limit)
+	slots := make([]*registry.Slot, 0, len(names))
+	for _, name := range names {
+		slots = append(slots, present.slotOf[name])
+	}
+	readings, err := e.readingsIn(ctx, present, slots)
+	if err != nil {
+		return page, err
+	}
+	for _, slot := range slots {
+		page.Slots = append(page.Slots, slot.View(readings))
+	}
+	page.NextCursor = next
+	return page, nil
+}
+
+// readingsIn reads the components of slots, by name. Fault: Unavailable.
+func (e *Examiner) readingsIn(ctx context.Context, present *present, slots []*registry.Slot) (map[string]registry.Reading, error) {
+	names := slices.DeleteFunc(namesIn(slots), func(name string) bool { return present.entries[name] == nil })
+	known, err := e.known(ctx, names)
+	if err != nil {
+		return nil, fmt.Errorf("read the components of slots: %w", err)
+	}
+	now, readings := e.now(), make(map[string]registry.Reading, len(names))
+	for _, name := range names {
+		readings[name] = present.entries[name].read(known[name], now)
+	}
+	return readings, nil
+}
+
+// run returns the run of a name. Fault: NotFound.
+func (p *present) run(name string) (*registry.Run, error) {
+	if run, ok := p.runOf[name]; ok {
+		return run, nil
+	}
+	return nil, unknown("run", name, p.runs)
+}

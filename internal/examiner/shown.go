@@ -1,0 +1,115 @@
+package examiner
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// Shown is what pages read of many at once. Fault of each method: Unavailable.
+type Shown interface {
+	// Results returns results without their documents, the newest first, and only
+	// those before an id when that is given.
+	Results(ctx context.Context, component, before string, limit int) ([]registry.Kept, error)
+	// Recent returns the latest n results of each component, the oldest first.
+	Recent(ctx context.Context, names []string, n int) (map[string][]registry.RecentResult, error)
+	// Preflights returns the preflights of a run, the newest first.
+	Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error)
+	// LastPreflights returns the newest preflight of each run that has one.
+	LastPreflights(ctx context.Context, runs []string) (map[string]registry.KeptPreflight, error)
+}
+
+// shown is the part of the store that lists.
+func (e *Examiner) shown() (Shown, error) {
+	if shown, ok := e.Store.(Shown); ok {
+		return shown, nil
+	}
+	return nil, fault.New(fault.Unavailable, "this database cannot list its history").WithHint("Use a newer version of Countersign.")
+}
+
+// Results lists the results of a component, the newest first. Faults: NotFound
+// for an unknown component, InvalidArgument, Unavailable.
+func (e *Examiner) Results(ctx context.Context, component string, query registry.ResultQuery) (registry.ResultPage, error) {
+	page := registry.ResultPage{Results: []registry.KeptResult{}}
+	limit, err := checkLimit(query.Limit)
+	if err != nil {
+		return page, err
+	}
+	if query.Cursor != "" && uuid.Validate(query.Cursor) != nil {
+		return page, wrongCursor()
+	}
+	if _, err := e.present.Load().entry(component); err != nil {
+		return page, err
+	}
+	shown, err := e.shown()
+	if err != nil {
+		return page, err
+	}
+	list, err := shown.Results(ctx, component, query.Cursor, limit+1)
+	if err != nil {
+		return page, refused(err, "the results cannot be read")
+	}
+	for i := range list[:min(len(list), limit)] {
+		page.Results = append(page.Results, list[i].Told())
+	}
+	if len(list) > limit {
+		page.NextCursor = page.Results[limit-1].ResultID
+	}
+	return page, nil
+}
+
+// Result tells one result, with its document where it was not given up. Faults:
+// NotFound, Unavailable.
+func (e *Examiner) Result(ctx context.Context, id string) (registry.KeptResult, error) {
+	kept, err := e.Store.Result(ctx, id)
+	if err != nil {
+		return registry.KeptResult{}, refused(err, "the result cannot be read")
+	}
+	return kept.Told(), nil
+}
+
+// Recent returns the latest results of components, at most registry.MaxRecent of
+// each, the oldest first. Faults: InvalidArgument for more than registry.MaxPage
+// names, Unavailable.
+func (e *Examiner) Recent(ctx context.Context, names []string) (map[string][]registry.RecentResult, error) {
+	switch {
+	case len(names) == 0:
+		return map[string][]registry.RecentResult{}, nil
+	case len(names) > registry.MaxPage:
+		return nil, wrong("names", "Ask for those of one page.", "the latest results of %d components are asked for, and at most of %d at once", len(names), registry.MaxPage)
+	}
+	shown, err := e.shown()
+	if err != nil {
+		return nil, err
+	}
+	recent, err := shown.Recent(ctx, names, registry.MaxRecent)
+	if err != nil {
+		return nil, refused(err, "the latest results cannot be read")
+	}
+	return recent, nil
+}
+
+// Preflights returns the newest preflights of a run, at most limit (1 to
+// registry.MaxPage; 0 for registry.DefaultPage). Faults: NotFound for an unknown
+// run, InvalidArgument, Unavailable.
+func (e *Examiner) Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error) {
+	limit, err := checkLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.present.Load().run(run); err != nil {
+		return nil, err
+	}
+	shown, err := e.shown()
+	if err != nil {
+		return nil, err
+	}
+	list, err := shown.Preflights(ctx, run, limit)
+	if err != nil {
+		return nil, refused(err, "the preflights cannot be read")
+	}
+	return append([]registry.KeptPreflight{}, list...), nil
+}
