@@ -57,7 +57,7 @@ type History interface {
 type Store interface {
 	Records
 	History
-	Allowances
+	Budgets
 }
 
 // Options are what an Examiner needs.

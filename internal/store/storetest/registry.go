@@ -26,7 +26,7 @@ func ofRegistry() map[string]func(*testing.T, string) {
 		"tools are accepted as they are seen":                  accepted,
 		"a preflight is kept with its run":                     preflights,
 		"a lease has one holder, and late writes are refused":  lease,
-		"tokens are counted by the day and never past a limit": allowances,
+		"tokens are counted by the day and never past a limit": budgets,
 		"tokens are settled, and old days are left behind":     settlements,
 		"results of models pass as their proof says":           modelResults,
 		"results of harnesses pass as their proof says":        harnessResults,

@@ -7,9 +7,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// Allowances counts what the probes of components with a daily budget spend. The
+// Budgets counts what the probes of components with a daily budget spend. The
 // count is that of every process on the store. Fault of each method: Unavailable.
-type Allowances interface {
+type Budgets interface {
 	// TakeTokens counts tokens as spent in a day (UTC, from the Unix epoch) unless
 	// more than the limit would be, and reports whether it did.
 	TakeTokens(ctx context.Context, component string, day int64, tokens, limit int) (bool, error)

@@ -11,9 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/store"
 )
 
-// allowances counts tokens from two connections, and from one that was opened
+// budgets counts tokens from two connections, and from one that was opened
 // again, as a restart does.
-func allowances(t *testing.T, location string) {
+func budgets(t *testing.T, location string) {
 	const limit, each, today = 100, 7, 20000
 	one, two := open(t, location), open(t, location)
 	var taken atomic.Int64
