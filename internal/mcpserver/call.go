@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/schema"
 )
 
 // methodCall is the method of a tool call.
@@ -24,12 +25,11 @@ const callLimit = 30 * time.Second
 // tool is one tool: what is listed of it and what it calls. Q is the request
 // that its arguments fill, R the result it answers with.
 type tool[Q, R any] struct {
-	name        string
 	title       string
 	description string
 	annotations mcp.ToolAnnotations
-	arguments   []argument[Q]
-	limit       time.Duration // 0 for callLimit
+	operation   schema.Operation[Q] // whose name is that of the tool
+	limit       time.Duration       // 0 for callLimit
 	call        func(context.Context, Q) (R, error)
 }
 
@@ -43,8 +43,8 @@ func reading() mcp.ToolAnnotations {
 func add[Q, R any](s *Server, endpoint *mcp.Server, t tool[Q, R]) {
 	t.annotations.Title = t.title
 	listed := &mcp.Tool{
-		Name: t.name, Title: t.title, Description: t.description,
-		InputSchema: schemaOf(t.arguments), Annotations: &t.annotations,
+		Name: t.operation.Name, Title: t.title, Description: t.description,
+		InputSchema: t.operation.Schema(), Annotations: &t.annotations,
 	}
 	endpoint.AddTool(listed, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.limit, callLimit))
@@ -52,7 +52,7 @@ func add[Q, R any](s *Server, endpoint *mcp.Server, t tool[Q, R]) {
 		defer s.report(ctx, request)()
 		result, err := run(ctx, t, request.Params.Arguments)
 		if err != nil {
-			return failure(s.refusal(ctx, t.name, err)), nil
+			return failure(s.refusal(ctx, t.operation.Name, err)), nil
 		}
 		return success(result)
 	})
@@ -60,7 +60,7 @@ func add[Q, R any](s *Server, endpoint *mcp.Server, t tool[Q, R]) {
 
 // run decodes the arguments and makes the call.
 func run[Q, R any](ctx context.Context, t tool[Q, R], raw json.RawMessage) (result R, err error) {
-	request, err := decode(t.name, t.arguments, raw)
+	request, err := t.operation.Decode(raw)
 	if err != nil {
 		return result, err
 	}
@@ -122,7 +122,7 @@ func unescaped(data []byte) []byte {
 			return append(kept, data...)
 		}
 		kept, data = append(kept, data[:at]...), data[at:]
-		if unit, ok := escapedUnit(data, 0); ok && (unit == '<' || unit == '>' || unit == '&') {
+		if unit, ok := schema.EscapedUnit(data, 0); ok && (unit == '<' || unit == '>' || unit == '&') {
 			kept, data = append(kept, byte(unit)), data[len(`\u0026`):]
 			continue
 		}

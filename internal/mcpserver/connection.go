@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/countersign-dev/countersign/internal/schema"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -203,7 +204,7 @@ func (c *connection) decode(raw json.RawMessage, group *batch) (jsonrpc.Message,
 	message, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
 		id, _ := salvage(raw)
-		return nil, notRequest(id, shortened(err.Error()))
+		return nil, notRequest(id, schema.Shortened(err.Error()))
 	}
 	request, ok := message.(*jsonrpc.Request)
 	if !ok || !request.IsCall() {
@@ -213,7 +214,7 @@ func (c *connection) decode(raw json.RawMessage, group *batch) (jsonrpc.Message,
 	defer c.pending.Unlock()
 	if _, taken := c.pending.calls[request.ID]; taken {
 		// With the id, this would be taken for the answer to the first call.
-		return nil, notRequest(nil, fmt.Sprintf("id %s is that of a call under way", shortened(fmt.Sprint(request.ID.Raw()))))
+		return nil, notRequest(nil, fmt.Sprintf("id %s is that of a call under way", schema.Shortened(fmt.Sprint(request.ID.Raw()))))
 	}
 	c.pending.calls[request.ID] = group
 	if group != nil {

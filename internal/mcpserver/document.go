@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"github.com/countersign-dev/countersign/internal/schema"
 )
 
 // document is a JSON object whose members keep their order.
-type document []member
+type document []schema.Member
 
 // errNotObject says that JSON is no object, or names a member twice.
 var errNotObject = errors.New("not a JSON object of distinct names")
@@ -18,7 +20,7 @@ func documentOf(v any) (document, error) { return readDocument(encode(v)) }
 
 // readDocument returns a JSON object as a document.
 func readDocument(raw json.RawMessage) (document, error) {
-	all, err := members("", raw)
+	all, err := schema.Members("", raw)
 	if err != nil || all == nil {
 		return nil, errNotObject
 	}
@@ -33,9 +35,9 @@ func (d document) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.Write(encode(m.name))
+		out.Write(encode(m.Name))
 		out.WriteByte(':')
-		out.Write(m.value)
+		out.Write(m.Value)
 	}
 	out.WriteByte('}')
 	return out.Bytes(), nil
@@ -45,7 +47,7 @@ func (d document) MarshalJSON() ([]byte, error) {
 // text or an array, the members of an object that still fit. Other values are as
 // they were.
 func abridged(raw json.RawMessage, most int) json.RawMessage {
-	switch kindOf(raw) {
+	switch schema.KindOf(raw) {
 	case "a string":
 		var text string
 		if json.Unmarshal(raw, &text) != nil {
@@ -64,8 +66,8 @@ func abridged(raw json.RawMessage, most int) json.RawMessage {
 			return json.RawMessage(`{}`)
 		}
 		room := most - len(`{}`)
-		return encode(slices.DeleteFunc(all, func(m member) bool {
-			size := sizeOf(m.name) + len(`:`) + sizeOf(m.value) + len(`,`)
+		return encode(slices.DeleteFunc(all, func(m schema.Member) bool {
+			size := sizeOf(m.Name) + len(`:`) + sizeOf(m.Value) + len(`,`)
 			if size > room {
 				return true
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/schema"
 )
 
 // maxTranscript is how long a transcript may be as JSON to be answered: longer
@@ -60,7 +61,7 @@ func fitView(view any) (document, error) {
 	named := len(`,"truncated":`) + sizeOf(truncated)
 	truncated = append(truncated, clip(sizeOf(whole)+named, maxResultBytes, whole.parts(""))...)
 	if len(truncated) > 0 {
-		whole = append(whole, member{"truncated", encode(truncated)})
+		whole = append(whole, schema.Member{Name: "truncated", Value: encode(truncated)})
 	}
 	return whole, nil
 }
@@ -69,15 +70,15 @@ func fitView(view any) (document, error) {
 // most bytes, in objects to a depth, and where they were.
 func (d document) without(name, path string, most, depth int) (kept document, removed []string) {
 	for _, m := range d {
-		if m.name == name && sizeOf(m.value) > most {
-			removed = append(removed, path+m.name)
+		if m.Name == name && sizeOf(m.Value) > most {
+			removed = append(removed, path+m.Name)
 			continue
 		}
-		if depth > 0 && m.name != memberDependencies && kindOf(m.value) == "an object" && bytes.Contains(m.value, encode(name)) {
+		if depth > 0 && m.Name != memberDependencies && schema.KindOf(m.Value) == "an object" && bytes.Contains(m.Value, encode(name)) {
 			// What is no object of distinct names may still be cut as a whole.
-			if inside, err := readDocument(m.value); err == nil {
-				rest, gone := inside.without(name, path+m.name+".", most, depth-1)
-				m.value, removed = encode(rest), append(removed, gone...)
+			if inside, err := readDocument(m.Value); err == nil {
+				rest, gone := inside.without(name, path+m.Name+".", most, depth-1)
+				m.Value, removed = encode(rest), append(removed, gone...)
 			}
 		}
 		kept = append(kept, m)
@@ -91,18 +92,18 @@ func (d document) parts(path string) []clipping {
 	var parts []clipping
 	for i := range d {
 		m := &d[i]
-		inside, err := readDocument(m.value)
-		if err != nil || !slices.Contains([]string{"result", "gates", "drift"}, m.name) {
-			if path != "" || strings.Contains(`[{`, string(m.value[:1])) {
-				parts = append(parts, m.clipping(path))
+		inside, err := readDocument(m.Value)
+		if err != nil || !slices.Contains([]string{"result", "gates", "drift"}, m.Name) {
+			if path != "" || strings.Contains(`[{`, string(m.Value[:1])) {
+				parts = append(parts, memberClipping(path, m))
 			}
 			continue
 		}
-		for _, part := range inside.parts(path + m.name + ".") {
+		for _, part := range inside.parts(path + m.Name + ".") {
 			cut := part.cut
 			part.cut = func(most int) {
 				cut(most)
-				m.value = encode(inside)
+				m.Value = encode(inside)
 			}
 			parts = append(parts, part)
 		}
@@ -110,8 +111,8 @@ func (d document) parts(path string) []clipping {
 	return parts
 }
 
-func (m *member) clipping(path string) clipping {
-	return clipping{path + m.name, sizeOf(m.value), func(most int) { m.value = abridged(m.value, most) }}
+func memberClipping(path string, m *schema.Member) clipping {
+	return clipping{path + m.Name, sizeOf(m.Value), func(most int) { m.Value = abridged(m.Value, most) }}
 }
 
 // preflightAnswer is the answer of preflight.

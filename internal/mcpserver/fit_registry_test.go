@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/schema"
 )
 
 func TestFitComponents_keepsTheLargestPageUnderTheLimit(t *testing.T) {
@@ -142,7 +143,7 @@ func TestFitView_leavesLongTranscriptsOutAndShortOnesIn(t *testing.T) {
 	if !strings.Contains(text, "key <missing>") || strings.Contains(text, "xxxx") || !strings.HasSuffix(text, `"truncated":["result.test.transcript"]}`) {
 		t.Errorf("%s", text)
 	}
-	if _, err := registry.DecodeResult(registry.KindMCPServer, fitted[slices.IndexFunc(fitted, func(m member) bool { return m.name == "result" })].value); err != nil {
+	if _, err := registry.DecodeResult(registry.KindMCPServer, fitted[slices.IndexFunc(fitted, func(m schema.Member) bool { return m.Name == "result" })].Value); err != nil {
 		t.Errorf("the result does not decode any more: %v", err)
 	}
 }
@@ -238,8 +239,8 @@ func FuzzAbridged_keepsJSONWithinItsRoom(f *testing.F) {
 		if !json.Valid(kept) {
 			t.Fatalf("%s became %s", raw, kept)
 		}
-		if kind := kindOf(json.RawMessage(raw)); kind != kindOf(kept) {
-			t.Fatalf("%s became %s", kind, kindOf(kept))
+		if kind := schema.KindOf(json.RawMessage(raw)); kind != schema.KindOf(kept) {
+			t.Fatalf("%s became %s", kind, schema.KindOf(kept))
 		}
 		if strings.Contains(`"[{`, raw[:1]) && sizeOf(kept) > most {
 			t.Fatalf("%s became %d bytes, which is over %d: %s", raw, sizeOf(kept), most, kept)

@@ -20,12 +20,12 @@ func FuzzDecode_takesOnlyWhatItUnderstandsWhole(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	arguments := taskGate{}.createTask(task.Caller{}).arguments
+	creation := taskGate{}.createTask(task.Caller{}).operation
 	f.Fuzz(func(t *testing.T, raw string) {
 		if !json.Valid([]byte(raw)) || !utf8.ValidString(raw) {
 			return // refused before
 		}
-		request, err := decode("create_task", arguments, json.RawMessage(strings.TrimSpace(raw)))
+		request, err := creation.Decode(json.RawMessage(strings.TrimSpace(raw)))
 		if err != nil {
 			coded, ok := fault.Of(err)
 			if !ok || coded.Code != fault.InvalidArgument || coded.Details[fault.Field] == "" {
@@ -35,7 +35,7 @@ func FuzzDecode_takesOnlyWhatItUnderstandsWhole(f *testing.F) {
 		}
 		// What was taken holds every character that was sent, so it says the
 		// same when it is written and read again.
-		again, err := decode("create_task", arguments, encode(request))
+		again, err := creation.Decode(encode(request))
 		if err != nil {
 			t.Fatalf("%s was taken, but not %s: %v", raw, encode(request), err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/countersign-dev/countersign/internal/schema"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -155,7 +156,7 @@ func wellFormedBody(body []byte) *refused {
 			continue // the SDK answers it, if at all
 		}
 		if seen[request.ID] {
-			return notRequest(nil, fmt.Sprintf("id %s is given twice", shortened(fmt.Sprint(request.ID.Raw()))))
+			return notRequest(nil, fmt.Sprintf("id %s is given twice", schema.Shortened(fmt.Sprint(request.ID.Raw()))))
 		}
 		seen[request.ID] = true
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/schema"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -118,10 +119,10 @@ func inspect(raw json.RawMessage, batch bool) *refused {
 // was sent.
 func validID(raw json.RawMessage) bool {
 	if raw[0] == '"' {
-		return !loneSurrogate(raw)
+		return !schema.LoneSurrogate(raw)
 	}
 	number, err := strconv.ParseFloat(string(raw), 64)
-	return kindOf(raw) == "a number" && err == nil && number == math.Trunc(number) && math.Abs(number) <= maxExactInteger
+	return schema.KindOf(raw) == "a number" && err == nil && number == math.Trunc(number) && math.Abs(number) <= schema.MaxExactInteger
 }
 
 // salvage reads id and method of a message that will not be served.
