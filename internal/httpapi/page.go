@@ -42,10 +42,10 @@ func (a *answered404) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 // 12.5.1) and likes it no less than JSON, as browsers do.
 func prefersHTML(r *http.Request) bool {
 	html, other := 0.0, 0.0
-	for _, part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
 		kind, parameters, _ := strings.Cut(part, ";")
 		quality := 1.0
-		for _, parameter := range strings.SplitSeq(parameters, ";") {
+		for parameter := range strings.SplitSeq(parameters, ";") {
 			if name, value, _ := strings.Cut(strings.TrimSpace(parameter), "="); strings.EqualFold(name, "q") {
 				quality, _ = strconv.ParseFloat(value, 64) // none when it is no number
 			}
