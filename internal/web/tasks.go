@@ -86,7 +86,7 @@ func (s *site) showTasks(r *http.Request) (frame, error) {
 	asked := askTasks(r.URL.Query())
 	made := frame{Topics: []string{topicTasks}}
 	view := tasksView{
-		Status: asked.status, Order: asked.order, Filters: asked.fields(), Heading: asked.heading(), LongWait: spoken(LongWait),
+		Status: asked.status, Order: asked.order, Filters: asked.fields(), Heading: asked.heading(), LongWait: inWords(LongWait),
 		Filtered: len(asked.filter) > 0, Unfiltered: tasksAsked{status: asked.status, order: asked.order}.address(),
 	}
 	page, err := s.Tasks.List(r.Context(), asked.query())

@@ -1,0 +1,92 @@
+package web
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+// From when on a page says that a verifier may be a rubber stamp. It says why, and
+// leaves the judgement to who reads.
+const (
+	// MarkFrom is how many verdicts a verifier has given before anything is said of them.
+	MarkFrom = 10
+	// HastyMean is below which mean time from the claim to the verdict a verifier is hasty.
+	HastyMean = time.Minute
+	// OneProverPercent is from which share of the verdicts on the claims of one prover
+	// on the two may be a pair.
+	OneProverPercent = 80
+)
+
+// verdicts is how many verdicts an agent has given.
+func verdicts(of task.AgentTally) int64 { return of.Verified + of.Rejected }
+
+// rubberStamp says in words what of a verifier's verdicts suggests that nothing was
+// checked; none when nothing does. Most is the prover on whose claims it gave the
+// most verdicts.
+func rubberStamp(of task.AgentTally, most task.PairTally) []string {
+	given := verdicts(of)
+	if given < MarkFrom {
+		return nil
+	}
+	var marks []string
+	if of.Rejected == 0 {
+		marks = append(marks, "never rejects")
+	}
+	if of.MeanVerdictMs != nil && *of.MeanVerdictMs < HastyMean.Milliseconds() {
+		marks = append(marks, "decides in under "+inWords(HastyMean))
+	}
+	if on := most.Verified + most.Rejected; on*100 >= given*OneProverPercent {
+		marks = append(marks, fmt.Sprintf("%s of its verdicts are on %s", percent(on, given), most.Prover))
+	}
+	return marks
+}
+
+// percent is a share in words. Only nothing is 0 %, and only all is 100 %.
+func percent(part, whole int64) string {
+	if whole <= 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%d %%", percentOf(part, whole))
+}
+
+// percentOf is a share from 0 to 100, rounded to the nearest, but 0 only for
+// nothing and 100 only for all.
+func percentOf(part, whole int64) int64 {
+	rounded := (part*100 + whole/2) / whole
+	switch {
+	case part > 0 && rounded == 0:
+		return 1
+	case part < whole && rounded == 100:
+		return 99
+	}
+	return rounded
+}
+
+// spokenFinely is a time in its two largest units.
+func spokenFinely(d time.Duration) string {
+	const day = 24 * time.Hour
+	d = max(d, 0)
+	for _, unit := range []struct {
+		whole, part time.Duration
+		names       [2]string
+	}{
+		{day, time.Hour, [2]string{"d", "h"}},
+		{time.Hour, time.Minute, [2]string{"h", "min"}},
+		{time.Minute, time.Second, [2]string{"min", "s"}},
+	} {
+		if d < unit.whole {
+			continue
+		}
+		said := fmt.Sprintf("%d %s", d/unit.whole, unit.names[0])
+		if rest := d % unit.whole / unit.part; rest > 0 {
+			said += fmt.Sprintf(" %d %s", rest, unit.names[1])
+		}
+		return said
+	}
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}

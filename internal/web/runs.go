@@ -1,0 +1,96 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// runsPerPage bounds the rows of the page of runs.
+const runsPerPage = 50
+
+// topicRuns is the topic of every event of a run, topicComponents of a component.
+const (
+	topicRuns       = "run"
+	topicComponents = "component"
+)
+
+// runPages are the pages of runs.
+func runPages() []page {
+	served := func(o Options) bool { return o.Runs != nil }
+	return []page{
+		{
+			Route: Route{"GET /runs", "runs", "Runs"}, inMenu: true, served: served,
+			blank: runsView{Rows: []runRow{{}}}, show: (*site).showRuns,
+		},
+		{
+			Route: Route{"GET /runs/{name}", "run", "A run"}, served: served, show: (*site).showRun,
+			blank: runView{
+				Slots:      []slotView{{Fillers: []fillerView{{}}}},
+				Preflights: []preflightView{{Slots: []slotFound{{Attempts: []attemptView{{}}}}, Ticket: &registry.Ticket{Slots: []registry.TicketSlot{{}}}}},
+			},
+		},
+	}
+}
+
+// runsView is the page of runs.
+type runsView struct {
+	Rows  []runRow
+	Pager pager
+}
+
+// runRow is a run in the list.
+type runRow struct {
+	registry.RunSummary
+
+	Outcome outcome
+	Why     string // what fills slots, or does not; empty when every primary does
+	When    moment // of the newest preflight
+}
+
+// outcome is what became of a preflight: in words, and how they look.
+type outcome struct{ Words, Lamp string }
+
+// outcomeOf says what became of a preflight.
+func outcomeOf(made registry.PreflightSummary) outcome {
+	switch {
+	case !made.Allowed:
+		return outcome{"refused", lampOf("refused")}
+	case len(made.Fallbacks) > 0:
+		return outcome{"allowed on a fallback", lampOf("allowed_on_fallback")}
+	case len(made.Unfilled) > 0:
+		return outcome{"allowed, not whole", lampOf("allowed_on_fallback")}
+	}
+	return outcome{"allowed", lampOf("allowed")}
+}
+
+// whyOf says which slots a preflight found empty, or filled by a fallback.
+func whyOf(made registry.PreflightSummary) string {
+	var said []string
+	if len(made.Unfilled) > 0 {
+		said = append(said, "nothing healthy for "+strings.Join(made.Unfilled, ", "))
+	}
+	if len(made.Fallbacks) > 0 {
+		said = append(said, "a fallback for "+strings.Join(made.Fallbacks, ", "))
+	}
+	return strings.Join(said, "; ")
+}
+
+// showRuns shows a page of runs.
+func (s *site) showRuns(r *http.Request) (frame, error) {
+	told, err := s.Runs.RunPage(r.Context(), registry.PageQuery{Limit: runsPerPage, Cursor: r.URL.Query().Get("cursor")})
+	if err != nil {
+		return frame{}, fmt.Errorf("list runs: %w", err)
+	}
+	view := runsView{Pager: pagerOf(r, told.NextCursor)}
+	for _, run := range told.Runs {
+		row := runRow{RunSummary: run, Outcome: outcome{"never checked", lampOf("")}}
+		if run.Last != nil {
+			row.Outcome, row.Why, row.When = outcomeOf(*run.Last), whyOf(*run.Last), s.at(run.Last.At)
+		}
+		view.Rows = append(view.Rows, row)
+	}
+	return frame{Topics: []string{topicRuns}, Content: view}, nil
+}

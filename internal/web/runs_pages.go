@@ -1,4 +1,0 @@
-package web
-
-// runPages are the pages of runs.
-func runPages() []page { return nil }

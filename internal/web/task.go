@@ -1,0 +1,159 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+// taskView is the page of one task.
+type taskView struct {
+	task.Task
+
+	Since        moment // it has its status
+	Waits        bool   // it is claimed, and has waited for long
+	Altered      string // what the record says against the task; empty when it holds
+	OnePrincipal bool   // the same one stands behind the prover and the verifier
+	Missing      missing
+	Command      string // the next one for people
+	Steps        []taskStep
+	Lineage      []lineageRow // newest first; empty when the task stands alone
+	LineageCut   bool         // there may be more of it
+}
+
+// lineageRow is a task of the lineage.
+type lineageRow struct {
+	task.Summary
+
+	Since moment // it has its status
+	Here  bool   // it is the one that the page shows
+}
+
+// taskStep is a transition on the timeline. Principal and Digest are empty when the
+// record was altered.
+type taskStep struct {
+	task.Change
+
+	When      moment
+	Principal string
+	Digest    string
+	After     string // since the step before, in words; empty for the first
+}
+
+// ShortDigest is the beginning of the digest, to be compared at a glance.
+func (s taskStep) ShortDigest() string { return s.Digest[:min(len(s.Digest), shortDigest)] }
+
+// shortDigest is how many characters of a digest are shown.
+const shortDigest = 12
+
+// missing is what a task waits for, in one sentence, with the task where its work
+// goes on, if it does elsewhere.
+type missing struct {
+	Sentence  string
+	Successor task.ID
+}
+
+// showTask shows one task. A record that was altered does not hide it: the page says
+// so.
+func (s *site) showTask(r *http.Request) (frame, error) {
+	told, transitions, err := s.Tasks.TaskOnRecord(r.Context(), r.PathValue("id"))
+	altered := ""
+	if errors.Is(err, fault.Internal) {
+		coded, _ := fault.Of(err)
+		altered = coded.Message
+		told, err = s.Tasks.Task(r.Context(), r.PathValue("id"))
+	}
+	if err != nil {
+		return frame{}, fmt.Errorf("read task %s: %w", r.PathValue("id"), err)
+	}
+	view := taskView{
+		Task: told, Altered: altered, Missing: missingOf(told), Command: nextCommand(told), Steps: s.stepsOf(told, transitions),
+		OnePrincipal: len(transitions) > 2 && transitions[1].Principal == transitions[2].Principal,
+	}
+	since := sinceOf(told)
+	view.Since, view.Waits = s.at(since.Time()), s.waits(told.Status, since)
+	topics := []string{topicTask(told.TaskID)}
+	if s.Agents != nil && (told.Supersedes != "" || told.SupersededBy != "") {
+		lineage, err := s.Agents.Lineage(r.Context(), string(told.TaskID))
+		if err != nil {
+			return frame{}, fmt.Errorf("read the lineage of task %s: %w", told.TaskID, err)
+		}
+		view.LineageCut = len(lineage) >= task.MaxLineage
+		for _, one := range lineage {
+			view.Lineage = append(view.Lineage, lineageRow{Summary: one, Since: s.at(one.UpdatedAt.Time()), Here: one.TaskID == told.TaskID})
+			if one.TaskID != told.TaskID {
+				topics = append(topics, topicTask(one.TaskID))
+			}
+		}
+	}
+	return frame{Title: told.Title, Topics: topics, Content: view}, nil
+}
+
+// topicTask is the topic of the events of one task.
+func topicTask(id task.ID) string { return topicTasks + ":" + string(id) }
+
+// sinceOf is when the task reached its status.
+func sinceOf(told task.Task) task.Time {
+	switch {
+	case told.DecidedAt != nil:
+		return *told.DecidedAt
+	case told.ClaimedAt != nil:
+		return *told.ClaimedAt
+	}
+	return told.CreatedAt
+}
+
+// missingOf says what is still missing until the task is verified.
+func missingOf(told task.Task) missing {
+	switch told.Status {
+	case task.Pending:
+		return missing{Sentence: "A claim with evidence, by any agent."}
+	case task.Claimed:
+		return missing{Sentence: fmt.Sprintf("The verdict of another agent than %s.", told.ClaimedBy)}
+	case task.Verified:
+		return missing{Sentence: fmt.Sprintf("Nothing: %s did it, and %s countersigned.", told.ClaimedBy, told.VerifiedBy)}
+	case task.Rejected:
+		if told.SupersededBy != "" {
+			return missing{Sentence: "Nothing here: the rejection stands for ever, and the work goes on in", Successor: told.SupersededBy}
+		}
+		return missing{Sentence: "A new task that supersedes this one: the rejection stands for ever. Agents call create_task with supersedes."}
+	}
+	return missing{Sentence: "Nobody knows: this status is none of a task."}
+}
+
+// nextCommand is what a person may call next; it is ready to paste but for the words
+// in capitals.
+func nextCommand(told task.Task) string {
+	switch told.Status {
+	case task.Pending:
+		return fmt.Sprintf("countersign task claim %s --agent-id PROVER --evidence-file FILE", told.TaskID)
+	case task.Claimed:
+		return fmt.Sprintf("countersign task verify %s --agent-id VERIFIER --verdict verified --notes NOTES", told.TaskID)
+	case task.Rejected:
+		if told.SupersededBy == "" {
+			return fmt.Sprintf("countersign task create --agent-id AGENT --supersedes %s --title TITLE --criterion CRITERION", told.TaskID)
+		}
+	case task.Verified:
+	}
+	return fmt.Sprintf("countersign task show %s", told.TaskID)
+}
+
+// stepsOf is the timeline: from the transitions on record, or without them from
+// what the task says of itself.
+func (s *site) stepsOf(told task.Task, transitions []task.Transition) []taskStep {
+	steps := make([]taskStep, len(told.History))
+	for i, change := range told.History {
+		steps[i].Change, steps[i].When = change, s.at(change.At.Time())
+		if i < len(transitions) {
+			steps[i].Digest = transitions[i].Digest
+			steps[i].Principal = transitions[i].Principal.Kind + " " + transitions[i].Principal.ID
+		}
+		if i > 0 {
+			steps[i].After = inWords(change.At.Time().Sub(told.History[i-1].At.Time()))
+		}
+	}
+	return steps
+}
