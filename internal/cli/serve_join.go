@@ -38,7 +38,7 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 		return nil, err
 	}
 	seen := newGlance(examined.Readings)
-	metrics := telemetry.NewMetrics(begun.Version, seen.look)
+	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Version: begun.Version, Readings: seen.look})
 	patrols := patrol.New(patrol.Options{
 		Name: processName(begun.URL), Store: database, Examiner: examined, Log: log, Observer: metrics, Limits: limitsOf(loaded),
 	})

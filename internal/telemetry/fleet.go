@@ -16,17 +16,13 @@ const MaxComponentSeries = 1000
 type Fleet func(context.Context) ([]registry.Reading, error)
 
 // readFleet returns the metrics of the components as they are now.
-func readFleet(ctx context.Context, fleet Fleet) *prometheus.Registry {
+func (m *Metrics) readFleet(ctx context.Context) ([]prometheus.Collector, error) {
 	number := gauges("components", "Registered components, by kind and status.", "kind", "status")
 	drifted := gauge("components_drifted", "Registered components whose tools are not the accepted ones.")
-	readable := gauge("components_readable", "1 while what is known of the components can be read; while it is 0, all about them is missing.")
 	omitted := gauge("component_series_omitted", "1 while there are so many components that the series of each of them are left out.")
-	at := prometheus.NewRegistry()
-	at.MustRegister(readable)
-	readings, err := fleet(ctx)
-	readable.Set(truth(err == nil))
+	readings, err := m.options.Readings(ctx)
 	if err != nil {
-		return at
+		return nil, err
 	}
 	for _, kind := range registry.Kinds() {
 		for _, status := range registry.Statuses() {
@@ -38,12 +34,12 @@ func readFleet(ctx context.Context, fleet Fleet) *prometheus.Registry {
 		number.WithLabelValues(within(one.Kind, registry.Kinds()), within(one.Status, registry.Statuses())).Inc()
 		drifted.Add(truth(one.Drifting != ""))
 	}
-	at.MustRegister(number, drifted, omitted)
 	omitted.Set(truth(len(readings) > MaxComponentSeries))
+	all := []prometheus.Collector{number, drifted, omitted}
 	if len(readings) <= MaxComponentSeries {
-		at.MustRegister(eachOf(readings)...)
+		all = append(all, eachOf(readings)...)
 	}
-	return at
+	return all, nil
 }
 
 // eachOf returns the metrics of each component.

@@ -2,7 +2,6 @@ package telemetry_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,14 +31,14 @@ func fleetOf(number int) telemetry.Fleet {
 
 func TestMetrics_tellOfEachComponent(t *testing.T) {
 	t.Parallel()
-	lines := scrape(t, telemetry.NewMetrics("1.2.3", fleetOf(3)))
+	lines := scrape(t, telemetry.NewMetrics(telemetry.MetricsOptions{Version: "1.2.3", Readings: fleetOf(3)}))
 	for _, want := range []string{
 		`countersign_components{kind="mcp_server",status="available"} 2`,
 		`countersign_components{kind="mcp_server",status="unavailable"} 1`,
 		`countersign_components{kind="mcp_server",status="unknown"} 0`,
 		`countersign_components{kind="model",status="available"} 0`,
 		`countersign_components_drifted 1`,
-		`countersign_components_readable 1`,
+		`countersign_scrape_source_up{source="components"} 1`,
 		`countersign_component_series_omitted 0`,
 		`countersign_component_status{component="c2",status="unavailable"} 1`,
 		`countersign_component_status{component="c2",status="available"} 0`,
@@ -56,7 +55,7 @@ func TestMetrics_tellOfEachComponent(t *testing.T) {
 func TestMetrics_leaveOutTheSeriesOfEachWhenThereAreMany(t *testing.T) {
 	t.Parallel()
 	for number, omitted := range map[int]bool{telemetry.MaxComponentSeries: false, telemetry.MaxComponentSeries + 1: true} {
-		lines := scrape(t, telemetry.NewMetrics("1.2.3", fleetOf(number)))
+		lines := scrape(t, telemetry.NewMetrics(telemetry.MetricsOptions{Version: "1.2.3", Readings: fleetOf(number)}))
 		of := func(name string) (found int) {
 			for _, line := range lines {
 				if strings.HasPrefix(line, name) {
@@ -72,21 +71,6 @@ func TestMetrics_leaveOutTheSeriesOfEachWhenThereAreMany(t *testing.T) {
 		told := map[bool]string{false: "countersign_component_series_omitted 0", true: "countersign_component_series_omitted 1"}[omitted]
 		if !slices.Contains(lines, told) {
 			t.Errorf("%d components: %s is missing", number, told)
-		}
-	}
-}
-
-func TestMetrics_sayWhenComponentsCannotBeRead(t *testing.T) {
-	t.Parallel()
-	lines := scrape(t, telemetry.NewMetrics("1.2.3", func(context.Context) ([]registry.Reading, error) {
-		return nil, errors.New("the database is gone")
-	}))
-	if !slices.Contains(lines, "countersign_components_readable 0") || !slices.Contains(lines, "countersign_patrol_lease_held 0") {
-		t.Errorf("the metrics are\n%s", strings.Join(lines, "\n"))
-	}
-	for _, line := range lines {
-		if strings.HasPrefix(line, "countersign_components{") || strings.HasPrefix(line, "countersign_component_") {
-			t.Errorf("what is not known is told: %s", line)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,12 +14,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/feed"
 	"github.com/countersign-dev/countersign/internal/patrol"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/telemetry"
 )
 
-var _ patrol.Observer = (*telemetry.Metrics)(nil)
+// What tells of itself is told to the metrics.
+var (
+	_ patrol.Observer = (*telemetry.Metrics)(nil)
+	_ feed.Observer   = (*telemetry.Metrics)(nil)
+)
+
+// update writes the golden file anew.
+var update = flag.Bool("update", false, "write the golden file anew")
 
 // scrape returns the lines that Prometheus reads of metrics of ours.
 func scrape(t *testing.T, m *telemetry.Metrics) []string {
@@ -65,7 +75,7 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := telemetry.NewMetrics("1.2.3", fleetOf(1))
+	m := telemetry.NewMetrics(telemetry.MetricsOptions{Version: "1.2.3", Now: noon, Readings: fleetOf(1), Tasks: someTasks()})
 	before := series(scrape(t, m))
 	occurred := registry.Summary{
 		Outcome: registry.OutcomeFailed, Latency: time.Second, Causes: []registry.Cause{registry.Refused, registry.Timeout},
@@ -78,6 +88,11 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 		// Each kind of component has the same metrics.
 		if name := labelValue.ReplaceAllString(one, ""); !slices.Contains(names, name) {
 			names = append(names, name)
+		}
+	}
+	if *update {
+		if err := os.WriteFile("testdata/metrics.golden", []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if diff := cmp.Diff(string(want), strings.Join(names, "\n")+"\n"); diff != "" {
@@ -93,6 +108,9 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 		t.Errorf("series before and after use (-before +after):\n%s", diff)
 	}
 	m.Examined("teapot", registry.Summary{Outcome: "brewing", Causes: []registry.Cause{"hostile\n{}"}})
+	m.Probed(registry.Summary{Parts: []registry.PartTime{{Part: "teapot"}}, Sessions: registry.Opened{Opened: -1}})
+	m.OverMCP().Refused("E_TEAPOT")
+	m.OverHTTP().Answered("/teapot", 999)
 	for _, line := range scrape(t, m) {
 		if strings.Contains(line, "teapot") || strings.Contains(line, "hostile") || strings.Contains(line, "brewing") {
 			t.Errorf("a label has left its closed set: %s", line)
@@ -102,7 +120,7 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 
 func TestMetrics_countWhatTheyAreTold(t *testing.T) {
 	t.Parallel()
-	m := telemetry.NewMetrics("1.2.3", nil)
+	m := telemetry.NewMetrics(telemetry.MetricsOptions{Version: "1.2.3"})
 	m.Holding(true)
 	m.Started(3 * time.Millisecond)
 	m.Started(7 * time.Second)
@@ -114,6 +132,19 @@ func TestMetrics_countWhatTheyAreTold(t *testing.T) {
 	m.Dropped(3)
 	m.Reloaded(true)
 	m.Reloaded(false)
+	m.Probed(registry.Summary{
+		Parts:    []registry.PartTime{{Part: "healthz", OK: true, Took: 3 * time.Millisecond}, {Part: "invoke", Took: time.Second}},
+		Sessions: registry.Opened{Opened: 3, Ended: 2},
+	})
+	m.Waited(2 * time.Second)
+	m.OverMCP().Refused(fault.SelfVerify)
+	m.OverMCP().Refused("")
+	m.OverHTTP().Refused(fault.TooLarge)
+	m.OverHTTP().Answered("api", 201)
+	m.OverHTTP().Answered("api", 404)
+	m.Happened(feed.Event{Kind: feed.Task}, 20*time.Millisecond)
+	m.Happened(feed.Event{Kind: "teapot"}, time.Second)
+	m.Listeners(3)
 	lines := scrape(t, m)
 	for _, want := range []string{
 		`countersign_patrol_lease_held 1`,
@@ -130,6 +161,23 @@ func TestMetrics_countWhatTheyAreTold(t *testing.T) {
 		`countersign_config_reloads_total{result="accepted"} 1`,
 		`countersign_config_reloads_total{result="rejected"} 1`,
 		`countersign_config_rejected 1`,
+		`countersign_gate_duration_seconds_bucket{gate="healthz",le="0.005"} 1`,
+		`countersign_gate_duration_seconds_bucket{gate="healthz",le="0.0025"} 0`,
+		`countersign_gate_duration_seconds_sum{gate="invoke"} 1`,
+		`countersign_gate_duration_seconds_count{gate="retrieve"} 0`,
+		`countersign_probe_sessions_opened_total 3`,
+		`countersign_probe_sessions_closed_total 2`,
+		`countersign_store_writer_wait_seconds_sum 2`,
+		`countersign_refusals_total{code="E_SELF_VERIFY",transport="mcp"} 1`,
+		`countersign_refusals_total{code="malformed",transport="mcp"} 1`,
+		`countersign_refusals_total{code="E_TOO_LARGE",transport="http"} 1`,
+		`countersign_refusals_total{code="E_SELF_VERIFY",transport="http"} 0`,
+		`countersign_http_requests_total{routes="api",status="2xx"} 1`,
+		`countersign_http_requests_total{routes="api",status="4xx"} 1`,
+		`countersign_feed_events_total{kind="task"} 1`,
+		`countersign_feed_events_total{kind="other"} 1`,
+		`countersign_feed_lag_seconds_sum 1.02`,
+		`countersign_feed_listeners 3`,
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%s is not among\n%s", want, strings.Join(lines, "\n"))
