@@ -13,7 +13,7 @@ type sight struct {
 	readAt time.Time
 	doubts int64 // what Glance.doubts was when it was read
 
-	rows     []*row // in the order of the names of of
+	rows     []*row // as of.names are ordered
 	byStatus map[registry.Status][]string
 	pressing []*row // by urgency, then by name
 	counts   registry.StatusCounts

@@ -58,11 +58,10 @@ func (p Position) String() string {
 func ParsePosition(text string) (Position, error) {
 	turn, number, found := strings.Cut(text, "-")
 	if found {
-		p, err := Position{}, error(nil)
-		if p.Turn, err = strconv.ParseInt(turn, 10, 64); err == nil {
-			p.Number, err = strconv.ParseInt(number, 10, 64)
-		}
-		if err == nil && p.Turn >= 0 && p.Number >= 0 && p.String() == text {
+		t, wrongTurn := strconv.ParseInt(turn, 10, 64)
+		n, wrongNumber := strconv.ParseInt(number, 10, 64)
+		p := Position{Turn: t, Number: n}
+		if wrongTurn == nil && wrongNumber == nil && t >= 0 && n >= 0 && p.String() == text {
 			return p, nil
 		}
 	}
