@@ -53,6 +53,9 @@ type runRow struct {
 // outcome is what became of a preflight: in words, and how they look.
 type outcome struct{ Words, Lamp string }
 
+// neverChecked is the outcome where there was no preflight.
+func neverChecked() outcome { return outcome{"never checked", lampOf("")} }
+
 // outcomeOf says what became of a preflight.
 func outcomeOf(made registry.PreflightSummary) outcome {
 	switch {
@@ -86,11 +89,16 @@ func (s *site) showRuns(r *http.Request) (frame, error) {
 	}
 	view := runsView{Pager: pagerOf(r, told.NextCursor)}
 	for _, run := range told.Runs {
-		row := runRow{RunSummary: run, Outcome: outcome{"never checked", lampOf("")}}
-		if run.Last != nil {
-			row.Outcome, row.Why, row.When = outcomeOf(*run.Last), whyOf(*run.Last), s.at(run.Last.At)
-		}
-		view.Rows = append(view.Rows, row)
+		view.Rows = append(view.Rows, s.runRow(run))
 	}
 	return frame{Topics: []string{topicRuns}, Content: view}, nil
+}
+
+// runRow is the row of a run.
+func (s *site) runRow(run registry.RunSummary) runRow {
+	row := runRow{RunSummary: run, Outcome: neverChecked()}
+	if run.Last != nil {
+		row.Outcome, row.Why, row.When = outcomeOf(*run.Last), whyOf(*run.Last), s.at(run.Last.At)
+	}
+	return row
 }

@@ -13,6 +13,9 @@ import (
 // runView is the page of one run.
 type runView struct {
 	Run        string
+	Outcome    outcome // of the newest preflight
+	Why        string
+	When       moment
 	Slots      []slotView
 	Preflights []preflightView // the newest first
 	Shown      int             // at most so many preflights are shown
@@ -63,8 +66,8 @@ func (s slotView) Lamp() string {
 type fillerView struct {
 	registry.Reading
 
-	Role   string // the primary, or which fallback
-	Age    string // of its newest result, in words; empty when there is none
+	Role   string   // the primary, or which fallback
+	Age    string   // of its newest result, in words; empty when there is none
 	Causes []string // in sentences
 	Marks  []string
 	Fills  bool // it fills the slot, going by the statuses
@@ -135,6 +138,11 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 			return frame{}, fmt.Errorf("read run %s: %w", name, err)
 		}
 		view.Preflights = append(view.Preflights, preflight)
+	}
+	view.Outcome = neverChecked()
+	if len(view.Preflights) > 0 {
+		last := view.Preflights[0]
+		view.Outcome, view.Why, view.When = last.Outcome, last.Why, last.When
 	}
 	return frame{Title: told.Run, Topics: topics, Content: view}, nil
 }
