@@ -1,7 +1,10 @@
 package web
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -34,4 +37,56 @@ func marksOf(reading registry.Reading) []string {
 		marks = append(marks, "degraded")
 	}
 	return marks
+}
+
+// componentRow is a component in a list.
+type componentRow struct {
+	registry.Reading
+
+	From   moment // since when it has its status
+	Probed moment // when the probe of the newest result began
+	Marks  []string
+	Causes []string // in sentences
+	Proof  proof
+	Spark  spark
+}
+
+// Says is what the row says, for those who hear of changes.
+func (r componentRow) Says() string { return r.Name + " is " + string(r.Status) }
+
+// row is a component in a list, with its latest results where they were read.
+func (s *site) row(reading registry.Reading, recent []registry.RecentResult) componentRow {
+	made := componentRow{
+		Reading: reading, From: s.parsed(reading.Since), Probed: s.probed(reading),
+		Marks: marksOf(reading), Causes: sentencesOf(reading.Causes), Spark: sparkOf(recent),
+	}
+	if len(recent) > 0 {
+		made.Proof = proofOf(reading.Kind, recent[len(recent)-1])
+	}
+	return made
+}
+
+// probed is when the probe of the newest result began.
+func (s *site) probed(reading registry.Reading) moment {
+	if reading.AgeMs == nil {
+		return moment{}
+	}
+	return s.at(s.Now().Add(-time.Duration(*reading.AgeMs) * time.Millisecond))
+}
+
+// rows are components in a list, with their latest results. Faults: Unavailable.
+func (s *site) rows(ctx context.Context, readings []registry.Reading) ([]componentRow, error) {
+	names := make([]string, len(readings))
+	for i := range readings {
+		names[i] = readings[i].Name
+	}
+	recent, err := s.Fleet.Recent(ctx, names)
+	if err != nil {
+		return nil, fmt.Errorf("read the latest results: %w", err)
+	}
+	rows := make([]componentRow, len(readings))
+	for i := range readings {
+		rows[i] = s.row(readings[i], recent[readings[i].Name])
+	}
+	return rows, nil
 }

@@ -1,0 +1,197 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// The measures of a row of bars, in its own units.
+const (
+	sparkHeight = 24
+	sparkStep   = 6
+	sparkBar    = 4
+	sparkLeast  = 2 // the height of the smallest bar
+)
+
+// spark is the latest results of a component as bars: the higher, the longer the
+// probe took. One that failed is a cross, and one that is undecided a dot, so that
+// none is told by its colour alone.
+type spark struct {
+	Bars  []sparkMark
+	Width int
+	Alt   string // the same in words; empty when there is nothing to show
+	Last  string // how long the newest one took
+}
+
+// sparkMark is one result.
+type sparkMark struct {
+	Outcome registry.Outcome
+	X       int // of its left side
+	Top     int // of a bar
+	Height  int
+}
+
+// Passed reports whether it is drawn as a bar, and Failed as a cross.
+func (m sparkMark) Passed() bool { return m.Outcome == registry.OutcomePassed }
+
+// Failed reports whether it is drawn as a cross.
+func (m sparkMark) Failed() bool { return m.Outcome == registry.OutcomeFailed }
+
+// Right is the right side of the mark.
+func (m sparkMark) Right() int { return m.X + sparkBar }
+
+// Middle is the middle of the mark.
+func (m sparkMark) Middle() int { return m.X + sparkBar/2 }
+
+// sparkOf draws results, the oldest first.
+func sparkOf(recent []registry.RecentResult) spark {
+	if len(recent) == 0 {
+		return spark{}
+	}
+	most := slices.MaxFunc(recent, func(a, b registry.RecentResult) int { return int(a.Latency - b.Latency) }).Latency
+	made := spark{Width: len(recent)*sparkStep - (sparkStep - sparkBar)}
+	counts := map[registry.Outcome]int{}
+	for i, result := range recent {
+		counts[result.Outcome]++
+		height := sparkLeast
+		if most > 0 {
+			height += int(result.Latency * (sparkHeight - sparkLeast) / most)
+		}
+		made.Bars = append(made.Bars, sparkMark{result.Outcome, i * sparkStep, sparkHeight - height, height})
+	}
+	last := recent[len(recent)-1].Latency
+	made.Last = tookWords(last)
+	made.Alt = fmt.Sprintf("the latest %s: %s; the newest took %s, the longest %s",
+		counted(len(recent), "probe"), outcomesInWords(counts), made.Last, tookWords(most))
+	return made
+}
+
+// outcomesInWords counts outcomes.
+func outcomesInWords(counts map[registry.Outcome]int) string {
+	var words []string
+	for _, outcome := range []registry.Outcome{registry.OutcomePassed, registry.OutcomeFailed, registry.OutcomeUndecided} {
+		if counts[outcome] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", counts[outcome], outcome))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// tookWords is how long something took.
+func tookWords(d time.Duration) string {
+	switch ms := float64(d) / float64(time.Millisecond); {
+	case ms < 10:
+		return fmt.Sprintf("%.1f ms", ms)
+	case ms < 1000:
+		return fmt.Sprintf("%.0f ms", ms)
+	default:
+		return fmt.Sprintf("%.1f s", ms/1000)
+	}
+}
+
+// strip is the roll-ups of a component as a column for each hour, the newest last:
+// the share of probes that passed from below, and of those that failed from above.
+type strip struct {
+	Hours []stripHour
+	Width int
+	Alt   string
+}
+
+// stripHour is one hour. It is a dot where no probe passed or failed.
+type stripHour struct {
+	Start          moment
+	X              int
+	OK, No         int // heights
+	Passed, Failed int
+	Undecided      int
+	Latency        string // the mean
+}
+
+// The measures of a strip, and how many hours it covers.
+const (
+	stripHours  = 48
+	stripHeight = 40
+	stripStep   = 10
+	stripBar    = 8
+)
+
+// NoTop is where the part that failed begins: at the top.
+func (h stripHour) NoTop() int { return 0 }
+
+// OKTop is the top of the part that passed.
+func (h stripHour) OKTop() int { return stripHeight - h.OK }
+
+// Says is the hour in words.
+func (h stripHour) Says() string {
+	if h.Passed+h.Failed+h.Undecided == 0 {
+		return "no probe"
+	}
+	return outcomesInWords(map[registry.Outcome]int{
+		registry.OutcomePassed: h.Passed, registry.OutcomeFailed: h.Failed, registry.OutcomeUndecided: h.Undecided,
+	})
+}
+
+// Told are the hours with probes, the newest first.
+func (s strip) Told() []stripHour {
+	var told []stripHour
+	for _, hour := range slices.Backward(s.Hours) {
+		if hour.Passed+hour.Failed+hour.Undecided > 0 {
+			told = append(told, hour)
+		}
+	}
+	return told
+}
+
+// strip draws roll-ups, the newest first, up to the present hour.
+func (s *site) strip(hours []registry.Hour) strip {
+	made := strip{Width: stripHours*stripStep - (stripStep - stripBar)}
+	if len(hours) == 0 {
+		return made
+	}
+	newest := s.Now().UTC().Truncate(time.Hour)
+	byStart := map[time.Time]*registry.Hour{}
+	for i := range hours {
+		byStart[hours[i].Start.UTC()] = &hours[i]
+	}
+	counts := map[registry.Outcome]int{}
+	for i := range stripHours {
+		start := newest.Add(-time.Duration(stripHours-1-i) * time.Hour)
+		one := stripHour{Start: s.at(start), X: i * stripStep}
+		if hour := byStart[start]; hour != nil {
+			one.fill(hour)
+			counts[registry.OutcomePassed] += hour.Passed
+			counts[registry.OutcomeFailed] += hour.Failed
+			counts[registry.OutcomeUndecided] += hour.Undecided
+		}
+		made.Hours = append(made.Hours, one)
+	}
+	made.Alt = fmt.Sprintf("the last %d hours: %s", stripHours, outcomesInWords(counts))
+	if len(counts) == 0 || counts[registry.OutcomePassed]+counts[registry.OutcomeFailed]+counts[registry.OutcomeUndecided] == 0 {
+		made.Alt = fmt.Sprintf("the last %d hours: no probe", stripHours)
+	}
+	return made
+}
+
+// fill draws one hour. A part that is there is never too small to be seen.
+func (h *stripHour) fill(hour *registry.Hour) {
+	h.Passed, h.Failed, h.Undecided = hour.Passed, hour.Failed, hour.Undecided
+	if decided := hour.Passed + hour.Failed; decided > 0 {
+		const least, gap = 5, 2
+		h.OK = stripHeight * hour.Passed / decided
+		h.No = stripHeight - h.OK
+		switch {
+		case hour.Failed > 0 && hour.Passed > 0:
+			h.No = min(max(h.No, least), stripHeight-least)
+			h.OK = stripHeight - h.No - gap
+		case hour.Failed > 0:
+			h.OK = 0
+		}
+	}
+	if all := hour.Passed + hour.Failed + hour.Undecided; all > 0 {
+		h.Latency = tookWords(time.Duration(hour.LatencyMs.Sum / float64(all) * float64(time.Millisecond)))
+	}
+}
