@@ -49,11 +49,16 @@ func add[Q, R any](s *Server, endpoint *mcp.Server, t tool[Q, R]) {
 	endpoint.AddTool(listed, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.limit, callLimit))
 		defer cancel()
+		ctx, span := s.begin(ctx, t.operation.Name, request)
+		defer span.End()
 		defer s.report(ctx, request)()
 		result, err := run(ctx, t, request.Params.Arguments)
 		if err != nil {
-			return failure(s.refusal(ctx, t.operation.Name, err)), nil
+			coded := s.refusal(ctx, t.operation.Name, err)
+			s.refused(span, coded.Code)
+			return failure(coded), nil
 		}
+		carriedOut(span)
 		return success(result)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/schema"
 	"github.com/countersign-dev/countersign/internal/task"
 )
@@ -38,6 +39,8 @@ type connection struct {
 	stop  <-chan struct{}
 	queue []jsonrpc.Message // of the last line; touched by Read only
 
+	observer Observer
+
 	slots   chan struct{} // one for each call under way
 	closed  chan struct{}
 	close   func()
@@ -59,9 +62,9 @@ type batch struct {
 	answers [][]byte
 }
 
-func newConnection(lines <-chan line, stop <-chan struct{}, out io.Writer, drains time.Duration) *connection {
+func newConnection(lines <-chan line, stop <-chan struct{}, out io.Writer, drains time.Duration, observer Observer) *connection {
 	c := &connection{
-		lines: lines, stop: stop, out: out, drains: drains,
+		lines: lines, stop: stop, out: out, drains: drains, observer: observer,
 		slots:   make(chan struct{}, maxUnderWay),
 		closed:  make(chan struct{}),
 		unread:  make(chan struct{}),
@@ -166,14 +169,15 @@ func (c *connection) outlast(left <-chan struct{}) {
 // accept queues the messages of a line for the SDK and answers the others.
 func (c *connection) accept(next line) error {
 	if next.long {
-		return c.send(tooLong(nil).encode())
+		return c.send(c.refuse(tooLong(nil)))
 	}
 	if len(next.text) > task.MaxRequest {
+		c.observer.Refused(fault.TooLarge)
 		return c.send(refuseLong(next.text))
 	}
 	parts, together, refusal := split(next.text)
 	if refusal != nil {
-		return c.send(refusal.encode())
+		return c.send(c.refuse(refusal))
 	}
 	var group *batch
 	if together {
@@ -185,15 +189,21 @@ func (c *connection) accept(next line) error {
 		case refusal == nil:
 			c.queue = append(c.queue, message)
 		case group == nil:
-			return c.send(refusal.encode())
+			return c.send(c.refuse(refusal))
 		default:
-			group.answers = append(group.answers, refusal.encode())
+			group.answers = append(group.answers, c.refuse(refusal))
 		}
 	}
 	if group != nil && group.open == 0 && len(group.answers) > 0 {
 		return c.send(joined(group.answers))
 	}
 	return nil
+}
+
+// refuse tells of a refusal and returns its answer.
+func (c *connection) refuse(refusal *refused) []byte {
+	c.observer.Refused(refusal.faultCode())
+	return refusal.encode()
 }
 
 // decode checks and decodes one message and notes that a call waits for its answer.

@@ -37,9 +37,9 @@ func (s *Server) Handler() http.Handler {
 		})
 	origins := http.NewCrossOriginProtection()
 	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusForbidden, notRequest(nil, fmt.Sprintf("Origin %.80q may not call this server", r.Header.Get("Origin"))))
+		s.refuse(w, http.StatusForbidden, notRequest(nil, fmt.Sprintf("Origin %.80q may not call this server", r.Header.Get("Origin"))))
 	}))
-	return s.recovered(onLoopback(origins.Handler(wellFormed(accompanied(protocol)))))
+	return s.recovered(s.onLoopback(origins.Handler(s.wellFormed(accompanied(protocol)))))
 }
 
 // requestKey is under what the context of a call keeps that of its HTTP request.
@@ -87,15 +87,15 @@ func (s *Server) answerPanic(w http.ResponseWriter, r *http.Request) {
 		panic(cause) // how net/http is told to break off
 	}
 	hidden := s.hide(r.Context(), r.Method+" "+r.URL.Path, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
-	refuse(w, http.StatusInternalServerError, &refused{code: jsonrpc.CodeInternalError, message: hidden.Message, data: hidden})
+	s.refuse(w, http.StatusInternalServerError, &refused{code: jsonrpc.CodeInternalError, message: hidden.Message, data: hidden})
 }
 
 // onLoopback refuses a request that names a host other than this machine: a
 // page whose name was rebound to a loopback address sends its own.
-func onLoopback(next http.Handler) http.Handler {
+func (s *Server) onLoopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !loopback(r.Host) {
-			refuse(w, http.StatusForbidden, notRequest(nil, fmt.Sprintf("Host %.80q is not this server; use localhost or 127.0.0.1", r.Host)))
+			s.refuse(w, http.StatusForbidden, notRequest(nil, fmt.Sprintf("Host %.80q is not this server; use localhost or 127.0.0.1", r.Host)))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -116,7 +116,7 @@ func loopback(hostport string) bool {
 
 // wellFormed refuses bodies that the SDK would mend, drop in part or answer
 // without a JSON-RPC error.
-func wellFormed(next http.Handler) http.Handler {
+func (s *Server) wellFormed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			next.ServeHTTP(w, r)
@@ -124,15 +124,15 @@ func wellFormed(next http.Handler) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, task.MaxRequest))
 		if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
-			refuse(w, http.StatusRequestEntityTooLarge, tooLong(nil))
+			s.refuse(w, http.StatusRequestEntityTooLarge, tooLong(nil))
 			return
 		}
 		if err != nil {
-			refuse(w, http.StatusBadRequest, notParsed("the body could not be read"))
+			s.refuse(w, http.StatusBadRequest, notParsed("the body could not be read"))
 			return
 		}
 		if refusal := wellFormedBody(body); refusal != nil {
-			refuse(w, http.StatusBadRequest, refusal)
+			s.refuse(w, http.StatusBadRequest, refusal)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -164,7 +164,8 @@ func wellFormedBody(body []byte) *refused {
 }
 
 // refuse answers with a JSON-RPC error.
-func refuse(w http.ResponseWriter, status int, refusal *refused) {
+func (s *Server) refuse(w http.ResponseWriter, status int, refusal *refused) {
+	s.observer.Refused(refusal.faultCode())
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)

@@ -28,6 +28,14 @@ type refused struct {
 	data    *fault.Error // nil for none
 }
 
+// faultCode is empty where there is none.
+func (r *refused) faultCode() fault.Code {
+	if r.data == nil {
+		return ""
+	}
+	return r.data.Code
+}
+
 // encode returns the answer as one line without its end.
 func (r *refused) encode() []byte {
 	problem := jsonrpc.Error{Code: r.code, Message: r.message}

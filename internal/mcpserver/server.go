@@ -20,6 +20,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -30,6 +32,9 @@ type Options struct {
 	Version string       // of Countersign, told to clients
 	Caller  task.Caller  // on whose behalf calls of the task gate over stdio are made
 	Log     *slog.Logger // nil discards; it must never write to the stdout of a stdio server
+
+	Tracer   trace.Tracer // of calls; nil for none
+	Observer Observer     // nil for none
 }
 
 // Server serves one set of tools over MCP. It is safe for concurrent use.
@@ -38,8 +43,11 @@ type Server struct {
 	version string
 	caller  task.Caller
 	log     *slog.Logger
+	tracer  trace.Tracer
 	drains  time.Duration // drainLimit; tests shorten it
 	beats   time.Duration // progressInterval; tests shorten it
+
+	observer Observer
 }
 
 // toolSet is what a server offers.
@@ -68,10 +76,17 @@ func serverOf(tools toolSet, options Options) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{
+	made := &Server{
 		tools: tools, version: options.Version, caller: options.Caller, log: log,
-		drains: drainLimit, beats: progressInterval,
+		tracer: options.Tracer, observer: options.Observer, drains: drainLimit, beats: progressInterval,
 	}
+	if made.tracer == nil {
+		made.tracer = noop.Tracer{}
+	}
+	if made.observer == nil {
+		made.observer = unobserved{}
+	}
+	return made
 }
 
 // anonymous is the principal of every call over HTTP, where nobody is
@@ -117,8 +132,10 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 		case strings.HasPrefix(method, "notifications/"):
 			return nil, err // never answered
 		case hasCode(err):
+			s.observer.Refused("")
 			return nil, err
 		case method == "initialize":
+			s.observer.Refused("")
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 		}
 		return s.broken(ctx, method, err)
@@ -128,6 +145,7 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 // broken answers for a defect: a tool error to a tool call, else a protocol error.
 func (s *Server) broken(ctx context.Context, method string, cause error) (mcp.Result, error) {
 	hidden := s.hide(ctx, method, cause)
+	s.observer.Refused(hidden.Code)
 	if method == methodCall {
 		return failure(hidden), nil
 	}

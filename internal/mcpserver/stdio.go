@@ -36,7 +36,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		defer close(lines)
 		failed <- readLines(in, lines, left)
 	}()
-	connection := newConnection(lines, ctx.Done(), out, s.drains)
+	connection := newConnection(lines, ctx.Done(), out, s.drains, s.observer)
 	go connection.outlast(left)
 	// The calls under way are to be answered after ctx is done, so they do not
 	// inherit its end; the connection bounds how long they may take.
