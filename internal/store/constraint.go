@@ -22,7 +22,7 @@ type Constraint struct {
 // for SQLite only guard against REPLACE, which fires no delete trigger; those
 // for PostgreSQL only guard against TRUNCATE.
 func Constraints() []Constraint {
-	return slices.Concat(ofCriteria(), ofTransitions(), ofTasks(), ofHeartbeat(), ofRegistry())
+	return slices.Concat(ofCriteria(), ofTransitions(), ofTasks(), ofHeartbeat(), ofRegistry(), ofFeed())
 }
 
 func ofCriteria() []Constraint {
@@ -121,6 +121,12 @@ func uniqueColumns() map[string]string {
 		"history.id":  "history_key",
 
 		"token_days.component, token_days.day": "token_days_key",
+
+		"feed.number":                  "feed_key",
+		"totals.id":                    "totals_key",
+		"latencies.seconds":            "latencies_key",
+		"agents.id":                    "agents_key",
+		"pairs.prover, pairs.verifier": "pairs_key",
 	}
 }
 

@@ -16,6 +16,13 @@ type dialect struct {
 	lockClause string
 	// listed is a query of the texts in a JSON array, which is $1.
 	listed string
+	// after selects the events after the position $1 and $2 that are settled, and
+	// until those up to it.
+	after, until string
+	// settled selects the events before which none will ever appear.
+	settled string
+	// order and backward are the order of events, as ORDER BY takes it.
+	order, backward string
 	// violated returns the name of the constraint that err violates, or "".
 	violated func(err error) string
 	// transient reports whether trying the same again may succeed: the

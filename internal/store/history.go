@@ -21,6 +21,13 @@ const (
 FROM results WHERE id = $1`
 	ofComponent = `'' FROM results WHERE component = $1 AND id < $2 ORDER BY id DESC LIMIT $3`
 
+	// selectRecent is completed by dialect.listed and ofRecent.
+	selectRecent = `WITH named (name) AS (`
+	ofRecent     = `), wanted (name, least) AS MATERIALIZED (
+	SELECT name, coalesce((SELECT id FROM results WHERE component = name ORDER BY id DESC LIMIT 1 OFFSET $2), '') FROM named
+)
+SELECT component, outcome, latency FROM wanted JOIN results ON component = name AND id >= least ORDER BY component, id`
+
 	// afterEveryID is greater than any id.
 	afterEveryID = "g"
 
@@ -175,6 +182,42 @@ func (d *Database) Results(ctx context.Context, component, before string, limit 
 		before = afterEveryID
 	}
 	return listed(ctx, d, "read the results of "+component, scanKept, selectKept+ofComponent, component, before, limit)
+}
+
+// latest is one of the latest results of a component.
+type latest struct {
+	component string
+	result    registry.RecentResult
+}
+
+func scanLatest(from row) (latest, error) {
+	var l latest
+	var latency int64
+	err := from.Scan(&l.component, &l.result.Outcome, &latency)
+	l.result.Latency = time.Duration(latency) * time.Microsecond
+	return l, err
+}
+
+// Recent returns the n latest results of each of these components, the oldest
+// first, of at most 1,000 components; those without results are absent. It takes
+// one statement. Faults: Unavailable.
+func (d *Database) Recent(ctx context.Context, names []string, n int) (map[string][]registry.RecentResult, error) {
+	recent := make(map[string][]registry.RecentResult, len(names))
+	if err := checkLimit(n); err != nil || len(names) == 0 {
+		return recent, err
+	}
+	given, err := namesGiven(names)
+	if err != nil {
+		return nil, err
+	}
+	found, err := listed(ctx, d, "read the latest results of components", scanLatest, selectRecent+d.dialect.listed+ofRecent, given, n-1)
+	if err != nil {
+		return nil, err
+	}
+	for _, next := range found {
+		recent[next.component] = append(recent[next.component], next.result)
+	}
+	return recent, nil
 }
 
 func scanHour(from row) (registry.Hour, error) {

@@ -42,11 +42,23 @@ type postgresEngine struct {
 	pool *sql.DB
 }
 
+// settledTurns are the transactions before the oldest one that is not over. Those
+// of other databases on the same server write nothing here and are not waited for.
+const settledTurns = `turn < (SELECT origin + CAST(CAST(coalesce(
+	(SELECT min(running) FROM pg_snapshot_xip(pg_current_snapshot()) AS running
+		WHERE NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_xid = CAST(running AS xid) AND datname <> current_database())),
+	pg_snapshot_xmax(pg_current_snapshot())) AS TEXT) AS BIGINT) FROM totals WHERE id = 1)`
+
 func postgresDialect() dialect {
 	return dialect{
 		name:        dialectPostgres,
 		lockClause:  " FOR UPDATE",
 		listed:      "SELECT json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))",
+		after:       "(turn, number) > ($1, $2) AND " + settledTurns,
+		until:       "(turn, number) <= ($1, $2)",
+		settled:     settledTurns,
+		order:       "turn, number",
+		backward:    "turn DESC, number DESC",
 		violated:    postgresViolated,
 		transient:   postgresTransient,
 		unavailable: postgresUnavailable,

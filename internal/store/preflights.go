@@ -22,6 +22,14 @@ const (
 
 	selectPreflights = `SELECT run, at, allowed, slots, coalesce(CAST(ticket AS TEXT), '') FROM preflights
 WHERE run = $1 ORDER BY at DESC, digest DESC LIMIT $2`
+
+	// selectLastPreflights is completed by dialect.listed and ofLastPreflights.
+	selectLastPreflights = `WITH named (name) AS (`
+	ofLastPreflights     = `), newest (run, at) AS MATERIALIZED (
+	SELECT name, (SELECT max(at) FROM preflights WHERE run = name) FROM named
+)
+SELECT preflights.run, preflights.at, allowed, slots, coalesce(CAST(ticket AS TEXT), '') FROM newest
+JOIN preflights ON preflights.run = newest.run AND preflights.at = newest.at ORDER BY preflights.run, digest`
 )
 
 // KeepPreflight stores a preflight with its run. Storing the same again changes
@@ -70,6 +78,27 @@ func (d *Database) Preflights(ctx context.Context, run string, limit int) ([]reg
 		return nil, err
 	}
 	return listed(ctx, d, "read the preflights of "+run, scanPreflight, selectPreflights, run, limit)
+}
+
+// LastPreflights returns the newest preflight of each of these runs, at most 1,000;
+// runs without one are absent. Faults: Unavailable.
+func (d *Database) LastPreflights(ctx context.Context, runs []string) (map[string]registry.KeptPreflight, error) {
+	if len(runs) == 0 {
+		return map[string]registry.KeptPreflight{}, nil
+	}
+	names, err := namesGiven(runs)
+	if err != nil {
+		return nil, err
+	}
+	found, err := listed(ctx, d, "read the newest preflights of runs", scanPreflight, selectLastPreflights+d.dialect.listed+ofLastPreflights, names)
+	if err != nil {
+		return nil, err
+	}
+	last := make(map[string]registry.KeptPreflight, len(found))
+	for i := range found {
+		last[found[i].Preflight.Run] = found[i]
+	}
+	return last, nil
 }
 
 func scanPreflight(from row) (registry.KeptPreflight, error) {

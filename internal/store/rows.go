@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -166,6 +167,16 @@ func namesText(names []string) (string, error) {
 		return "", fmt.Errorf("write names as JSON: %w", err)
 	}
 	return string(text), nil
+}
+
+// namesGiven is namesText of names given by a caller, each once.
+func namesGiven(names []string) (string, error) {
+	if len(names) > maxListed {
+		return "", fmt.Errorf("%d names were given at once; the limit is %d", len(names), maxListed)
+	}
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return namesText(slices.Compact(names))
 }
 
 // maxListed bounds the rows of one list.

@@ -44,6 +44,11 @@ func sqliteDialect() dialect {
 	return dialect{
 		name:        dialectSQLite,
 		listed:      "SELECT value FROM json_each($1)",
+		after:       "$1 = 0 AND number > $2",
+		until:       "$1 = 0 AND number <= $2",
+		settled:     "true",
+		order:       "number",
+		backward:    "number DESC",
 		violated:    sqliteViolated,
 		transient:   sqliteTransient,
 		unavailable: sqliteUnavailable,

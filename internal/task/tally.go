@@ -1,6 +1,9 @@
 package task
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // MaxPairs bounds the provers that are told of one verifier, and the other way
 // round.
@@ -12,8 +15,33 @@ type Tally struct {
 	Claimed  int64 `json:"claimed"`
 	Verified int64 `json:"verified"`
 	Rejected int64 `json:"rejected"`
+	// VerdictLatency is how long verdicts came after their claims.
+	VerdictLatency Latency `json:"verdict_latency"`
 	// RolledUpAt is when it last looked for further transitions; nil when it never did.
 	RolledUpAt *Time `json:"rolled_up_at,omitempty"`
+}
+
+// Latency is a histogram, of durations that are 0 where the clock went back.
+type Latency struct {
+	Buckets    []LatencyBucket `json:"buckets"` // by their bound, without the one that holds all
+	Count      int64           `json:"count"`
+	SumSeconds float64         `json:"sum_seconds"`
+}
+
+// LatencyBucket is how many durations were at most so long. What it counts, the
+// next greater bucket counts as well.
+type LatencyBucket struct {
+	Seconds int64 `json:"seconds"`
+	Count   int64 `json:"count"`
+}
+
+// LatencyBounds returns the bounds of the buckets of a Latency, in order: whole
+// seconds, which the database knows too.
+func LatencyBounds() []time.Duration {
+	return []time.Duration{
+		time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute,
+		15 * time.Minute, time.Hour, 4 * time.Hour, 24 * time.Hour,
+	}
 }
 
 // Oldest is when the oldest open task of a status reached it; nil when there is
