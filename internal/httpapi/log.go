@@ -22,10 +22,13 @@ const maxPath = 200
 // its body, which may hold secrets.
 func (s *Server) logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, began := r.Context(), time.Now()
+		began := time.Now()
+		ctx, span := s.begin(r)
+		r = r.WithContext(ctx)
 		answer := &watched{ResponseWriter: w}
 		defer func() {
 			status := cmp.Or(answer.status, http.StatusOK)
+			s.end(span, r, answer, status)
 			s.options.Log.LogAttrs(ctx, levelOf(r.URL.Path, status), "request",
 				slog.String("method", r.Method),
 				slog.String("path", shownPath(r)),
@@ -97,6 +100,8 @@ type watched struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+	// refused is the code of the problem that was answered; empty when none was.
+	refused fault.Code
 }
 
 // WriteHeader remembers the final status.

@@ -16,6 +16,7 @@ func problem(w http.ResponseWriter, status int, refusal *fault.Error) {
 		Code   fault.Code `json:"code"`
 		Hint   string     `json:"hint,omitempty"`
 	}{http.StatusText(status), status, refusal.Message, refusal.Code, refusal.Hint}
+	noteRefusal(w, refusal.Code)
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")

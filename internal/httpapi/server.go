@@ -16,6 +16,8 @@ import (
 	"net/netip"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/countersign-dev/countersign/gates"
@@ -50,6 +52,8 @@ type Options struct {
 	Public       bool               // it may listen on addresses that other machines reach
 	Hosts        []string           // names by which they call it
 	Log          *slog.Logger
+	Tracer       trace.Tracer // of requests to the API; nil for none
+	Observer     Observer     // nil for none
 }
 
 // Server is the HTTP server.
@@ -63,6 +67,12 @@ type limits struct{ header, body, answer, drain time.Duration }
 
 // New returns a server that Run starts.
 func New(options Options) *Server {
+	if options.Tracer == nil {
+		options.Tracer = noop.Tracer{}
+	}
+	if options.Observer == nil {
+		options.Observer = unobserved{}
+	}
 	return &Server{options: options, limits: limits{header: headerTime, body: bodyTime, answer: answerTime, drain: drainTime}}
 }
 
