@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -107,6 +108,9 @@ func (d *Database) List(ctx context.Context, filter task.Filter) ([]task.Summary
 	if filter.Limit < 1 || filter.Limit > task.MaxPage {
 		return nil, false, fmt.Errorf("a page of %d tasks was asked for; the limit is %d", filter.Limit, task.MaxPage)
 	}
+	if filter.OldestFirst && filter.Status == "" {
+		return nil, false, errors.New("the oldest tasks were asked for without a status")
+	}
 	text, arguments := pageStatement(filter)
 	var found []task.Summary
 	err := d.read(ctx, func(ctx context.Context, in session) error {
@@ -127,25 +131,38 @@ func (d *Database) List(ctx context.Context, filter task.Filter) ([]task.Summary
 // for stand in it, so that each filter meets its index.
 func pageStatement(filter task.Filter) (text string, arguments []any) {
 	var conditions []string
-	where := func(condition, value string) {
-		if value == "" {
-			return
+	always := func(condition string, values ...any) {
+		for _, value := range values {
+			arguments = append(arguments, value)
+			condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(arguments)), 1)
 		}
-		arguments = append(arguments, value)
-		conditions = append(conditions, strings.ReplaceAll(condition, "?", "$"+strconv.Itoa(len(arguments))))
+		conditions = append(conditions, condition)
+	}
+	where := func(condition, value string) {
+		if value != "" {
+			always(condition, value)
+		}
 	}
 	where("status = ?", string(filter.Status))
 	where("created_by = ?", string(filter.CreatedBy))
 	where("claimed_by = ?", string(filter.ClaimedBy))
 	where("status = 'claimed' AND claimed_by <> ?", string(filter.VerifiableBy))
 	where("supersedes = ?", string(filter.Supersedes))
-	where("id < ?", string(filter.Before))
+	order := "id DESC"
+	if filter.OldestFirst {
+		order = "updated_at, id"
+		if filter.After.ID != "" {
+			always("(updated_at, id) > (?, ?)", int64(filter.After.At), string(filter.After.ID))
+		}
+	} else {
+		where("id < ?", string(filter.Before))
+	}
 	text = selectSummaries
 	if len(conditions) > 0 {
 		text += " WHERE " + strings.Join(conditions, " AND ")
 	}
 	arguments = append(arguments, filter.Limit+1)
-	return text + " ORDER BY id DESC LIMIT $" + strconv.Itoa(len(arguments)), arguments
+	return text + " ORDER BY " + order + " LIMIT $" + strconv.Itoa(len(arguments)), arguments
 }
 
 func scanCounts(from row) (task.Counts, error) {

@@ -24,6 +24,7 @@ const (
 	fieldVerifiableBy = "verifiable_by"
 	fieldLimit        = "limit"
 	fieldCursor       = "cursor"
+	fieldOrder        = "order"
 )
 
 // blank reports whether a text is Unicode white space only, or nothing.

@@ -2,7 +2,12 @@ package task
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
 	"slices"
+
+	"github.com/google/uuid"
 )
 
 // Task returns a task whole; a transport cuts what it cannot carry.
@@ -15,8 +20,8 @@ func (g *Gate) Task(ctx context.Context, id string) (Task, error) {
 	return g.store.Task(ctx, parsed)
 }
 
-// List returns a page of tasks, newest first, and how many tasks there are of
-// each status whatever the filters.
+// List returns a page of tasks, in the order of the query, and how many tasks
+// there are of each status whatever the filters.
 // Faults: InvalidArgument, InvalidAgentID, NotFound (a supersedes that is no
 // UUID), Unavailable.
 func (g *Gate) List(ctx context.Context, query Query) (Page, error) {
@@ -33,7 +38,7 @@ func (g *Gate) List(ctx context.Context, query Query) (Page, error) {
 		page.Tasks = []Summary{}
 	}
 	if more && len(tasks) > 0 {
-		if page.NextCursor, err = encodeCursor(tasks[len(tasks)-1].TaskID); err != nil {
+		if page.NextCursor, err = cursorAfter(filter, tasks[len(tasks)-1]); err != nil {
 			return Page{}, err
 		}
 	}
@@ -56,13 +61,8 @@ func parseQuery(query Query) (Filter, error) {
 			return Filter{}, InvalidArgument(fieldStatus, "is %s; it must be one of %v", quote(*query.Status), Statuses())
 		}
 	}
-	if query.Cursor != nil {
-		before, ok := decodeCursor(*query.Cursor)
-		if !ok {
-			return Filter{}, InvalidArgument(fieldCursor, "is no cursor of this list").
-				WithHint("Give next_cursor of the page before exactly as it came, or leave cursor out for the first page.")
-		}
-		filter.Before = before
+	if err := parseOrder(query, &filter); err != nil {
+		return Filter{}, err
 	}
 	if err := parseAgentFilters(query, &filter); err != nil {
 		return Filter{}, err
@@ -75,6 +75,77 @@ func parseQuery(query Query) (Filter, error) {
 		filter.Supersedes = id
 	}
 	return filter, nil
+}
+
+// parseOrder validates the order and the cursor, which belongs to one order.
+func parseOrder(query Query, filter *Filter) error {
+	if query.Order != nil {
+		switch *query.Order {
+		case OrderNewest:
+		case OrderOldest:
+			filter.OldestFirst = true
+		default:
+			return InvalidArgument(fieldOrder, "is %s; it must be %s or %s", quote(*query.Order), OrderNewest, OrderOldest)
+		}
+	}
+	if filter.OldestFirst && filter.Status == "" {
+		return InvalidArgument(fieldOrder, "is %s without a status; tasks are the oldest of one status", OrderOldest).
+			WithHint("Give status as well, one of %v.", Statuses())
+	}
+	if query.Cursor == nil {
+		return nil
+	}
+	var ok bool
+	if filter.OldestFirst {
+		filter.After, ok = decodePlace(*query.Cursor)
+	} else {
+		filter.Before, ok = decodeCursor(*query.Cursor)
+	}
+	if !ok {
+		return InvalidArgument(fieldCursor, "is no cursor of this list").
+			WithHint("Give next_cursor of the page before exactly as it came, with the same order, or leave cursor out for the first page.")
+	}
+	return nil
+}
+
+// cursorAfter makes the cursor of the page after the task last.
+func cursorAfter(filter Filter, last Summary) (string, error) {
+	if filter.OldestFirst {
+		return encodePlace(Place{At: last.UpdatedAt, ID: last.TaskID})
+	}
+	return encodeCursor(last.TaskID)
+}
+
+// placeVersion begins the cursors of lists with the oldest first: a cursor of one
+// order is none of the other.
+const placeVersion = 2
+
+// placeLength is the number of bytes that such a cursor holds: its version, a
+// moment and an id.
+const placeLength = 1 + 8 + 16
+
+// encodePlace makes the cursor of the page after a place.
+func encodePlace(last Place) (string, error) {
+	id, err := uuid.Parse(string(last.ID))
+	if err != nil {
+		return "", fmt.Errorf("make a cursor after task %q: %w", last.ID, err)
+	}
+	raw := binary.BigEndian.AppendUint64([]byte{placeVersion}, uint64(last.At))
+	return base64.RawURLEncoding.EncodeToString(append(raw, id[:]...)), nil
+}
+
+// decodePlace returns the place that a cursor made by encodePlace holds, and
+// whether it is one.
+func decodePlace(cursor string) (Place, bool) {
+	if len(cursor) != base64.RawURLEncoding.EncodedLen(placeLength) {
+		return Place{}, false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) != placeLength || raw[0] != placeVersion {
+		return Place{}, false
+	}
+	at := Time(binary.BigEndian.Uint64(raw[1:9]))
+	return Place{At: at, ID: ID(uuid.UUID(raw[9:]).String())}, at >= 0
 }
 
 func parseAgentFilters(query Query, filter *Filter) error {

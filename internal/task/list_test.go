@@ -39,6 +39,57 @@ func TestList_pagesFromTheNewestWhileTasksAreAdded(t *testing.T) {
 	}
 }
 
+// TestList_pagesFromTheOldestOfAStatus reads pages of two while a task leaves the
+// status and others reach it: no task that stays is told twice or left out.
+func TestList_pagesFromTheOldestOfAStatus(t *testing.T) {
+	h := newHouse()
+	var pending []task.ID
+	for range 5 {
+		pending = append(pending, h.pending(t))
+	}
+	var want []task.ID // claimed in another order than they were created
+	for _, i := range []int{3, 0, 4, 1, 2} {
+		if _, err := h.Claim(t.Context(), anybody, task.ClaimRequest{TaskID: string(pending[i]), AgentID: new("dev"), Evidence: "e"}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, pending[i])
+	}
+	query := task.Query{Status: new("claimed"), Order: new(task.OrderOldest), Limit: new(2)}
+	var got []task.ID
+	for range 3 {
+		page, err := h.List(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, listed := range page.Tasks {
+			got = append(got, listed.TaskID)
+		}
+		query.Cursor = &page.NextCursor
+		verdict := task.VerifyRequest{TaskID: string(got[len(got)-2]), VerifierAgentID: new("rev"), Verdict: "verified"}
+		if _, err := h.Verify(t.Context(), anybody, verdict); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, h.claimed(t))
+	}
+	if diff := cmp.Diff(want[:6], got); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+}
+
+func TestList_refusesTheCursorOfAnotherOrder(t *testing.T) {
+	h := newHouse()
+	h.pending(t)
+	h.pending(t)
+	for first, then := range map[string]string{task.OrderNewest: task.OrderOldest, task.OrderOldest: task.OrderNewest} {
+		page, err := h.List(t.Context(), task.Query{Status: new("pending"), Order: &first, Limit: new(1)})
+		if err != nil || page.NextCursor == "" {
+			t.Fatalf("%s: cursor %q, error %v", first, page.NextCursor, err)
+		}
+		_, err = h.List(t.Context(), task.Query{Status: new("pending"), Order: &then, Cursor: &page.NextCursor})
+		mustDetail(t, mustFault(t, err, fault.InvalidArgument), fault.Field, "cursor")
+	}
+}
+
 func TestList_givesNoCursorAfterAFullLastPage(t *testing.T) {
 	h := newHouse()
 	for range 20 {
@@ -129,6 +180,10 @@ func TestList_refusesBadFilters(t *testing.T) {
 		"empty status":     {task.Query{Status: new("")}, fault.InvalidArgument, "status"},
 		"cursor":           {task.Query{Cursor: new("next")}, fault.InvalidArgument, "cursor"},
 		"empty cursor":     {task.Query{Cursor: new("")}, fault.InvalidArgument, "cursor"},
+		"order":            {task.Query{Order: new("newer")}, fault.InvalidArgument, "order"},
+		"empty order":      {task.Query{Order: new("")}, fault.InvalidArgument, "order"},
+		"oldest of all":    {task.Query{Order: new("oldest")}, fault.InvalidArgument, "order"},
+		"oldest cursor":    {task.Query{Order: new("oldest"), Status: new("pending"), Cursor: new("next")}, fault.InvalidArgument, "cursor"},
 		"creator":          {task.Query{CreatedBy: new("a b")}, fault.InvalidAgentID, "created_by"},
 		"claimer":          {task.Query{ClaimedBy: new("")}, fault.InvalidAgentID, "claimed_by"},
 		"verifiable":       {task.Query{VerifiableBy: new("é")}, fault.InvalidAgentID, "verifiable_by"},

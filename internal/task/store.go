@@ -26,8 +26,8 @@ type Store interface {
 	// Transitions returns the transitions of a task in order, none when there is
 	// no such task. Faults: Unavailable.
 	Transitions(ctx context.Context, id ID) ([]Transition, error)
-	// List returns up to filter.Limit tasks with ids below filter.Before, newest
-	// first, and whether there are more. Faults: Unavailable.
+	// List returns up to filter.Limit tasks, newest first or in the order of
+	// filter.OldestFirst, and whether there are more. Faults: Unavailable.
 	List(ctx context.Context, filter Filter) (tasks []Summary, more bool, err error)
 	// Counts counts the tasks of each status, each up to limit. Faults: Unavailable.
 	Counts(ctx context.Context, limit int) (Counts, error)
@@ -84,6 +84,16 @@ type Filter struct {
 	ClaimedBy    AgentID
 	VerifiableBy AgentID // claimed, by somebody else
 	Supersedes   ID
-	Before       ID // empty for the first page
-	Limit        int
+	Before       ID // newest first: only ids below this one; empty for the first page
+	// OldestFirst has the tasks come by when they reached their status, those of the
+	// same moment by their ids. It needs a Status.
+	OldestFirst bool
+	After       Place // only tasks after it; zero for the first page
+	Limit       int
+}
+
+// Place is where a task stands among those of its status, the oldest first.
+type Place struct {
+	At Time // when it reached its status
+	ID ID
 }

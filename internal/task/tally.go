@@ -202,7 +202,7 @@ func parseAgentQuery(query AgentQuery) (AgentFilter, error) {
 		case OrderVerdicts:
 			filter.ByVerdicts = true
 		default:
-			return AgentFilter{}, InvalidArgument("order", "is %s; it must be %s or %s", quote(*query.Order), OrderName, OrderVerdicts)
+			return AgentFilter{}, InvalidArgument(fieldOrder, "is %s; it must be %s or %s", quote(*query.Order), OrderName, OrderVerdicts)
 		}
 	}
 	if query.Cursor == nil {

@@ -89,14 +89,21 @@ type VerifyRequest struct {
 	IdempotencyKey  *string `json:"idempotency_key"`
 }
 
-// Query selects a page of tasks, newest first. A nil pointer is no filter;
-// filters combine. Filters are not identities and are never held against a lock.
+// The orders of a list of tasks.
+const (
+	OrderNewest = "newest" // the task created last comes first
+	OrderOldest = "oldest" // the task that has been in its status for longest comes first
+)
+
+// Query selects a page of tasks. A nil pointer is no filter; filters combine.
+// Filters are not identities and are never held against a lock.
 type Query struct {
 	Status       *string `json:"status"`
 	CreatedBy    *string `json:"created_by"`
 	ClaimedBy    *string `json:"claimed_by"`
 	VerifiableBy *string `json:"verifiable_by"`
 	Supersedes   *string `json:"supersedes"`
+	Order        *string `json:"order"` // OrderNewest, the default, or OrderOldest, which needs a status
 	Limit        *int    `json:"limit"`
 	Cursor       *string `json:"cursor"`
 }

@@ -97,8 +97,14 @@ func (m *machine) list(t *rapid.T, agent task.AgentID) {
 	if rapid.Bool().Draw(t, "verifiable") {
 		filter.VerifiableBy = agent
 	}
+	filter.OldestFirst = filter.Status != "" && rapid.Bool().Draw(t, "oldest first")
 	if rapid.Bool().Draw(t, "after a page") {
-		filter.Before = m.known(t)
+		last := m.known(t)
+		if !filter.OldestFirst {
+			filter.Before = last
+		} else if known, err := m.oracle.Task(m.ctx, last); err == nil {
+			filter.After = task.Place{At: known.History[len(known.History)-1].At, ID: last}
+		}
 	}
 	want, wantMore, wantErr := m.oracle.List(m.ctx, filter)
 	got, more, err := m.db.List(m.ctx, filter)

@@ -1,9 +1,9 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/countersign-dev/countersign/internal/task"
@@ -167,7 +167,12 @@ func (o *Oracle) List(_ context.Context, filter task.Filter) ([]task.Summary, bo
 			page = append(page, summary(candidate.task))
 		}
 	}
-	slices.SortFunc(page, func(a, b task.Summary) int { return strings.Compare(string(b.TaskID), string(a.TaskID)) })
+	slices.SortFunc(page, func(a, b task.Summary) int {
+		if filter.OldestFirst {
+			return cmp.Or(cmp.Compare(a.UpdatedAt, b.UpdatedAt), cmp.Compare(a.TaskID, b.TaskID))
+		}
+		return cmp.Compare(b.TaskID, a.TaskID)
+	})
 	if len(page) > filter.Limit {
 		return page[:filter.Limit], true, nil
 	}
@@ -180,7 +185,12 @@ func matches(t task.Task, filter task.Filter) bool {
 		(filter.ClaimedBy == "" || t.ClaimedBy == filter.ClaimedBy) &&
 		(filter.VerifiableBy == "" || t.Status == task.Claimed && t.ClaimedBy != filter.VerifiableBy) &&
 		(filter.Supersedes == "" || t.Supersedes == filter.Supersedes) &&
-		(filter.Before == "" || t.TaskID < filter.Before)
+		(filter.Before == "" || t.TaskID < filter.Before) &&
+		(!filter.OldestFirst || filter.After.ID == "" || comesAfter(summary(t), filter.After))
+}
+
+func comesAfter(t task.Summary, place task.Place) bool {
+	return t.UpdatedAt > place.At || t.UpdatedAt == place.At && t.TaskID > place.ID
 }
 
 func summary(t task.Task) task.Summary {
