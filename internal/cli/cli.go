@@ -19,6 +19,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/fault"
 )
 
+// programName is what the binary is called.
+const programName = "countersign"
+
 // Exit codes: the one rule of every command.
 const (
 	exitYes = 0 // the answer is yes
@@ -63,6 +66,7 @@ func commands() []command {
 		{name: "config", help: "Check the configuration file.", grammar: &configCommand{}},
 		{name: "demo", help: "Tell the story of both halves on real processes, in a few seconds.", grammar: &demoCommand{}},
 		{name: "demo-scanner", help: "The MCP server that the demo probes.", grammar: &demoScannerCommand{}, tags: []string{`hidden:""`}},
+		{name: "completion", help: "Make a shell complete commands, flags and names.", grammar: &completionCommand{}},
 		{name: "help", help: "Show the help of a command.", grammar: &helpCommand{}},
 		{name: "version", help: "Print version, commit and protocol versions.", grammar: &versionCommand{}},
 	}
@@ -94,7 +98,11 @@ var errNo = errors.New("the answer is no")
 // Main runs one command and returns the exit code.
 func Main(ctx context.Context, args []string, around Surroundings) int {
 	var root flags
-	parser, err := newParser(&root, named(args), around)
+	known := named(args)
+	if isCompletion(args, around) {
+		known = commands()
+	}
+	parser, err := newParser(&root, known, around)
 	if err != nil {
 		return report(around, false, err)
 	}
@@ -104,7 +112,7 @@ func Main(ctx context.Context, args []string, around Surroundings) int {
 // newParser returns the parser of a command line with these commands.
 func newParser(root *flags, known []command, around Surroundings) (*kong.Kong, error) {
 	options := []kong.Option{
-		kong.Name("countersign"),
+		kong.Name(programName),
 		kong.Description("A claim counts only when something other than the claimant has checked it."),
 		kong.Writers(around.Out, around.Err),
 		kong.Exit(func(code int) { panic(exited(code)) }),
@@ -132,6 +140,9 @@ func run(ctx context.Context, parser *kong.Kong, root *flags, args []string, aro
 			code = int(wish)
 		}
 	}()
+	if isCompletion(args, around) {
+		completing{around}.complete(parser)
+	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		// A command line that cannot be read leaves root unset.

@@ -22,8 +22,8 @@ type componentCommand struct {
 }
 
 type componentListCommand struct {
-	Status string `help:"Only components of this status: probing, available, unavailable or unknown." placeholder:"STATUS"`
-	Kind   string `help:"Only components of this kind, such as mcp_server." placeholder:"KIND"`
+	Status string `help:"Only components of this status: probing, available, unavailable or unknown." placeholder:"STATUS" predictor:"status"`
+	Kind   string `help:"Only components of this kind, such as mcp_server." placeholder:"KIND" predictor:"kind"`
 }
 
 // Help is what component list --help says beyond its one line.
@@ -75,7 +75,7 @@ func unknownChoice[V ~string](flag, given string, values []V) error {
 }
 
 type componentShowCommand struct {
-	Name string `arg:"" help:"The component's name." name:"name"`
+	Name string `arg:"" help:"The component's name." name:"name" predictor:"component"`
 }
 
 // Help is what component show --help says beyond its one line.
@@ -109,7 +109,7 @@ func (c *componentShowCommand) Run(ctx context.Context, p *process, shared *comp
 }
 
 type componentAcceptCommand struct {
-	Name string `arg:"" help:"The component's name." name:"name"`
+	Name string `arg:"" help:"The component's name." name:"name" predictor:"component"`
 }
 
 // Help is what component accept --help says beyond its one line.

@@ -18,7 +18,7 @@ import (
 
 type preflightCommand struct {
 	Registry registryFlags `embed:""`
-	Name     string        `arg:"" optional:"" help:"The run; it may be left out when the configuration file names only one." name:"run"`
+	Name     string        `arg:"" optional:"" help:"The run; it may be left out when the configuration file names only one." name:"run" predictor:"run"`
 	Ticket   *string       `help:"Write the signed ticket to this file, if the run may start; a file that is there is replaced then, and only then." placeholder:"FILE"`
 	Check    *string       `help:"Hold a ticket against the present instead: probe its components again, and say whether they are what it says. - reads it from standard input." placeholder:"TICKET"`
 }

@@ -29,7 +29,7 @@ const (
 
 type probeCommand struct {
 	Registry     registryFlags  `embed:""`
-	Target       []string       `arg:"" optional:"" help:"Address of a server, or the name of a component of the configuration file; after --, a command that starts a server." name:"target"`
+	Target       []string       `arg:"" optional:"" help:"Address of a server, or the name of a component of the configuration file; after --, a command that starts a server." name:"target" predictor:"component"`
 	MCPConfig    string         `help:"Probe every server of the file in which an MCP client keeps them, such as .mcp.json." name:"mcp-config" placeholder:"FILE"`
 	Profile      string         `help:"What the gates of an address are: three-gates (its pages /healthz and /test; the default) or protocol (it is an MCP endpoint and nothing else; --call is the gate test)." placeholder:"PROFILE"`
 	MCPURL       string         `help:"Address of the MCP endpoint, when it is not URL/mcp." name:"mcp-url" placeholder:"URL"`

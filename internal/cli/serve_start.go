@@ -24,6 +24,7 @@ type serving struct {
 	Test     string  `json:"test_url"`
 	Registry string  `json:"registry_mcp_url"`
 	Metrics  string  `json:"metrics_url"`
+	OpenAPI  string  `json:"openapi_url"`
 	Database string  `json:"database"` // without password and options
 	Clients  clients `json:"clients"`
 
@@ -64,6 +65,7 @@ func newServing(address net.Addr, database string, chosen bool) serving {
 		Test:     url + httpapi.PathTest,
 		Registry: url + httpapi.PathRegistry,
 		Metrics:  url + httpapi.PathMetrics,
+		OpenAPI:  url + "/api/v1/openapi.json",
 		Database: database,
 	}
 	stdio := clientServer{Command: "countersign", Args: []string{"mcp", "--agent-id", "devops"}}
@@ -140,23 +142,21 @@ func (s serving) print(p *process) error {
 func (s serving) text(paint painter) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s is serving on this machine.\n\n", paint.bold("Countersign"), s.Version)
-	fmt.Fprintf(&out, "  page      %s/\n", s.URL)
-	fmt.Fprintf(&out, "  MCP       %s\n", s.MCP)
-	width := len(s.Healthz)
-	if s.Config != "" {
-		width = len(s.Registry)
-	}
+	width := max(len(s.Registry), len(s.OpenAPI))
 	noted := func(name, address, text string) {
 		column := len("  healthz   ") + width + 2
 		fmt.Fprintf(&out, "  %-8s  %-*s  %s\n", name, width, address, paint.dim(paint.foldFrom(text, column, column)))
 	}
+	noted("pages", s.URL+"/", "what waits, what works, who verifies whom")
+	noted("MCP", s.MCP, "tasks")
+	noted("", s.Registry, "components: may a run start?")
+	noted("API", s.OpenAPI, "the same as REST")
 	noted("healthz", s.Healthz, "is the process alive?")
 	noted("test", s.Test, "does it work? writes to the database and reads it back")
 	if s.Config != "" {
-		noted("registry", s.Registry, "MCP: may a run start?")
 		fmt.Fprintf(&out, "  patrol    %s\n", paint.foldFrom(counted(s.Components, "component")+" of "+visible(s.Config), len("  patrol    "), len("  patrol    ")))
 	}
-	fmt.Fprintf(&out, "  metrics   %s\n", s.Metrics)
+	noted("metrics", s.Metrics, "for Prometheus")
 	fmt.Fprintf(&out, "  database  %s\n", paint.foldFrom(visible(s.Database), len("  database  "), len("  database  ")))
 	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Client configuration, over HTTP:"), s.Clients.HTTP)
 	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold(paint.fold("Or let the client start the installed binary, locked to one agent (give each its own id):")), visible(s.Clients.Stdio.String()))

@@ -64,7 +64,7 @@ func wholeTask(paint painter, t task.Task, transitions []task.Transition) string
 }
 
 type taskListCommand struct {
-	Status       *string `help:"Only tasks of this status: pending, claimed, verified or rejected." placeholder:"STATUS"`
+	Status       *string `help:"Only tasks of this status: pending, claimed, verified or rejected." placeholder:"STATUS" predictor:"taskstatus"`
 	CreatedBy    *string `help:"Only tasks that this agent created." placeholder:"ID"`
 	ClaimedBy    *string `help:"Only tasks that this agent claimed." placeholder:"ID"`
 	VerifiableBy *string `help:"Only claimed tasks on which this agent may give the verdict." placeholder:"ID"`

@@ -86,7 +86,7 @@ func (c *taskClaimCommand) Run(ctx context.Context, p *process, shared *taskComm
 
 type taskVerifyCommand struct {
 	Task      string `arg:"" help:"The task's id." placeholder:"TASK"`
-	Verdict   string `help:"verified or rejected." placeholder:"VERDICT"`
+	Verdict   string `help:"verified or rejected." placeholder:"VERDICT" predictor:"verdict"`
 	Notes     string `help:"What was checked and found; a rejection needs them." placeholder:"TEXT" xor:"notes"`
 	NotesFile string `help:"Read the notes from a file, or from standard input when it is -." placeholder:"FILE" xor:"notes"`
 
