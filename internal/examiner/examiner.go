@@ -17,6 +17,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/countersign-dev/countersign/internal/mcpwire"
 	"github.com/countersign-dev/countersign/internal/probe"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -69,6 +72,9 @@ type Options struct {
 	Eras    *mcpwire.Eras                          // nil to remember none but its own
 	Log     *slog.Logger                           // nil to log nothing
 
+	Tracer   trace.Tracer // of probes; nil for none
+	Observer Observer     // nil for none
+
 	// Key has the key that signs tickets, and is called at each need of it; nil when
 	// there is none to be had.
 	Key func() (ed25519.PrivateKey, error)
@@ -98,6 +104,12 @@ func New(options Options) *Examiner {
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if options.Tracer == nil {
+		options.Tracer = noop.Tracer{}
+	}
+	if options.Observer == nil {
+		options.Observer = unobserved{}
 	}
 	if options.Key == nil {
 		options.Key = func() (ed25519.PrivateKey, error) { return nil, errors.New("no key is configured") }

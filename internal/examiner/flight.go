@@ -130,10 +130,14 @@ func (e *Examiner) probed(ctx context.Context, flown *flight) error {
 	if err != nil {
 		return err
 	}
+	ctx, span := e.span(ctx, flown.of.component)
+	defer span.End()
 	result := e.examine(ctx, flown.of.component, probe.Settings{
 		Version: e.Version, Now: func() time.Time { return began }, Eras: e.Eras,
 		Network: flown.within, Resolve: e.Resolve, Transcripts: true, Purse: e.purseOf(flown.of.component),
 	})
+	summary := result.Summary()
+	e.note(span, &summary, ctx.Err() != nil)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
