@@ -77,7 +77,7 @@ func TestExamine_isASpanInTheTraceOfWhoAskedThatItsTargetDoesNotSee(t *testing.T
 			attribute.String("countersign.component", "asm"), attribute.String("countersign.kind", "mcp_server"),
 			attribute.String("countersign.outcome", "passed"), attribute.StringSlice("countersign.causes", []string{}),
 		},
-		{attribute.String("countersign.outcome", "failed"), attribute.StringSlice("countersign.causes", []string{"http_status"})},
+		{attribute.String("countersign.outcome", "failed"), attribute.StringSlice("countersign.causes", []string{"status"})},
 	} {
 		for _, each := range want {
 			if !slices.Contains(ended[i].Attributes(), each) {
