@@ -1,14 +1,99 @@
 package web
 
-import "net/http"
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
 
-// maxProbing is how many probes pages wait for at once.
-const maxProbing = 16
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// componentsPerPage bounds the rows of the page of components.
+const componentsPerPage = 50
+
+// probeTime is how long a page waits for a probe.
+const probeTime = 2 * time.Minute
+
+// Parameters of the pages of components.
+const (
+	paramKind   = "kind"
+	paramSearch = "search"
+	paramResult = "result" // shows this result in place of the newest
+	paramProbed = "probed" // tells what became of the probe with this result
+)
 
 // componentPages are the pages of components.
-func componentPages() []page { return nil }
+func componentPages() []page {
+	served := func(o Options) bool { return o.Fleet != nil }
+	return []page{
+		{
+			Route: Route{"GET /components", "components", "Components"}, inMenu: true, served: served,
+			blank: componentsView{Refused: &refusal{}, Rows: []componentRow{{}}}, show: (*site).showComponents,
+		},
+		{
+			Route: Route{"GET /components/{name}", "component", "A component"}, served: served,
+			blank: componentView{Result: &resultView{}}, show: (*site).showComponent,
+		},
+	}
+}
 
-// probeNow probes a component and shows it again.
+// componentsView is the page of components.
+type componentsView struct {
+	Kind, Status, Search string
+	Kinds                []registry.Kind
+	Statuses             []registry.Status
+	Filtered             bool
+	None                 bool     // nothing is registered
+	Refused              *refusal // what is wrong with the address; nil when it was answered
+	Rows                 []componentRow
+	Pager                pager
+}
+
+// showComponents shows the components that the address asks for.
+func (s *site) showComponents(r *http.Request) (frame, error) {
+	asked := r.URL.Query()
+	view := componentsView{
+		Kind: asked.Get(paramKind), Status: asked.Get(paramStatus), Search: asked.Get(paramSearch),
+		Kinds: registry.Kinds(), Statuses: registry.Statuses(),
+		None: len(s.Fleet.Registered().Components) == 0,
+	}
+	view.Filtered = view.Kind != "" || view.Status != "" || view.Search != ""
+	made := frame{Topics: []string{topicComponents}}
+	told, err := s.Fleet.Components(r.Context(), registry.ComponentQuery{
+		Kind: registry.Kind(view.Kind), Status: registry.Status(view.Status), Search: view.Search,
+		Limit: componentsPerPage, Cursor: asked.Get(paramCursor),
+	})
+	if view.Refused = refusalOf(err); view.Refused != nil {
+		made.Status, made.Content = http.StatusBadRequest, view
+		return made, nil
+	}
+	if err != nil {
+		return frame{}, fmt.Errorf("list components: %w", err)
+	}
+	if view.Rows, err = s.rows(r.Context(), told.Components); err != nil {
+		return frame{}, err
+	}
+	view.Pager = pagerOf(r, told.NextCursor)
+	made.Content = view
+	return made, nil
+}
+
+// probeNow probes a component and leads back to its page, which tells what became
+// of it.
 func (s *site) probeNow(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, "/components/"+r.PathValue("name"), http.StatusSeeOther)
+	ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+	defer cancel()
+	name := r.PathValue("name")
+	examined, err := s.Fleet.Probe(ctx, name)
+	if err != nil {
+		s.fail(w, r, "components", fmt.Errorf("probe %s: %w", registry.Shorten(name, registry.MaxName), err))
+		return
+	}
+	back := url.URL{Path: "/components/" + name}
+	if examined.ResultID != nil {
+		back.RawQuery = url.Values{paramProbed: {*examined.ResultID}}.Encode()
+	}
+	http.Redirect(w, r, back.String(), http.StatusSeeOther)
 }

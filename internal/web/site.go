@@ -17,10 +17,9 @@ import (
 type site struct {
 	Options
 
-	menu    []entry
-	layout  *template.Template
-	failed  *template.Template // the page of an error
-	probing chan struct{}      // holds a token for each probe that a page waits for
+	menu   []entry
+	layout *template.Template
+	failed *template.Template // the page of an error
 }
 
 // entry is a place in the navigation.
@@ -55,7 +54,7 @@ func newSite(options Options) (*site, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &site{Options: options, probing: make(chan struct{}, maxProbing)}
+	s := &site{Options: options}
 	for _, each := range pages() {
 		if each.inMenu && each.isServed(options) {
 			s.menu = append(s.menu, entry{each.Name, each.Title, pathOf(each.Pattern)})

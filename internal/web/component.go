@@ -1,0 +1,215 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// resultsShown bounds the results of a component on its page.
+const resultsShown = 10
+
+// componentView is the page of one component.
+type componentView struct {
+	componentRow
+
+	Outcome  string // of the probe that was just asked for; empty when none was
+	Schedule string // when it is probed, in words; empty for one that is not registered
+	Result   *resultView
+	Older    bool // the result that is shown is not the newest
+	Strip    strip
+	Results  []resultRow
+	Pager    pager
+	Drift    *driftView
+	Accepted acceptedTools
+	Changes  []changeRow
+	Uses     []slotUse
+}
+
+// acceptedTools are those that a preflight holds the tools against.
+type acceptedTools struct {
+	Digest string // empty when none were accepted
+	At     moment
+}
+
+// resultRow is a result in the list.
+type resultRow struct {
+	registry.KeptResult
+
+	At     moment
+	Took   string
+	Causes []string // in sentences
+	Here   bool     // it is the one that is shown
+}
+
+// changeRow is a change of status.
+type changeRow struct {
+	registry.Change
+
+	When   moment
+	Causes []string // in sentences
+}
+
+// slotUse is a slot that the component may fill.
+type slotUse struct {
+	Slot string
+	Role string // primary, or fallback
+	Runs []slotRun
+}
+
+// slotRun is a run that has a slot.
+type slotRun struct {
+	Run      string
+	Required bool
+}
+
+// showComponent shows one component.
+func (s *site) showComponent(r *http.Request) (frame, error) {
+	ctx, name, asked := r.Context(), r.PathValue("name"), r.URL.Query()
+	told, err := s.Fleet.Component(ctx, name)
+	if err != nil {
+		return frame{}, fmt.Errorf("read the component: %w", err)
+	}
+	view := componentView{
+		componentRow: s.row(told.Reading, nil), Schedule: s.schedule(name), Strip: s.strip(told.Hours),
+		Accepted: acceptedTools{told.AcceptedDigest, s.parsed(told.AcceptedAt)},
+		Drift:    driftOf(told.Drift), Uses: s.usesOf(name),
+	}
+	for i := range told.Changes {
+		change := told.Changes[i]
+		view.Changes = append(view.Changes, changeRow{change, s.at(change.At), sentencesOf(change.Causes)})
+	}
+	shown, err := s.resultShown(ctx, &told, asked.Get(paramResult))
+	if err != nil {
+		return frame{}, err
+	}
+	if shown != nil {
+		view.Result = s.resultOf(ctx, shown)
+		view.Older = told.ResultID == nil || shown.ResultID != *told.ResultID
+	}
+	if err := s.addResults(r, &view); err != nil {
+		return frame{}, err
+	}
+	view.Outcome = s.outcome(ctx, name, asked.Get(paramProbed))
+	return frame{Title: name, Topics: []string{topicComponents + ":" + name}, Content: view}, nil
+}
+
+// resultShown is the newest result, or the one that is asked for; nil when there is
+// none. Faults: NotFound, Unavailable.
+func (s *site) resultShown(ctx context.Context, told *registry.ComponentView, asked string) (*registry.KeptResult, error) {
+	switch {
+	case asked != "":
+		kept, err := s.Fleet.Result(ctx, asked)
+		if err == nil && kept.Component != told.Name {
+			err = fault.New(fault.NotFound, "this result is none of component %q", told.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the result: %w", err)
+		}
+		return &kept, nil
+	case told.ResultID == nil:
+		return nil, nil
+	}
+	kept := registry.KeptResult{ResultID: *told.ResultID, Component: told.Name, Kind: told.Kind, Causes: told.Causes, Reason: told.Reason, Result: told.Result}
+	return &kept, nil
+}
+
+// addResults adds one page of the results. Faults: InvalidArgument, Unavailable.
+func (s *site) addResults(r *http.Request, view *componentView) error {
+	page, err := s.Fleet.Results(r.Context(), view.Name, registry.ResultQuery{Limit: resultsShown, Cursor: r.URL.Query().Get(paramCursor)})
+	if err != nil {
+		return fmt.Errorf("list the results: %w", err)
+	}
+	view.Pager = pagerOf(r, page.NextCursor)
+	for _, kept := range page.Results {
+		view.Results = append(view.Results, resultRow{
+			KeptResult: kept, At: s.parsed(kept.ProbedAt), Causes: sentencesOf(kept.Causes),
+			Took: tookWords(time.Duration(kept.LatencyMs * float64(time.Millisecond))),
+			Here: view.Result != nil && view.Result.ID == kept.ResultID,
+		})
+	}
+	return nil
+}
+
+// outcome tells what became of a probe by its result; empty when there is none such.
+func (s *site) outcome(ctx context.Context, name, id string) string {
+	if id == "" {
+		return ""
+	}
+	kept, err := s.Fleet.Result(ctx, id)
+	if err != nil || kept.Component != name {
+		return ""
+	}
+	said := fmt.Sprintf("Probed: %s in %s.", kept.Outcome, tookWords(time.Duration(kept.LatencyMs*float64(time.Millisecond))))
+	for _, sentence := range sentencesOf(kept.Causes) {
+		said += " " + sentence
+	}
+	return said
+}
+
+// schedule says when a component is probed.
+func (s *site) schedule(name string) string {
+	component := s.Fleet.Registered().Component(name)
+	if component == nil {
+		return ""
+	}
+	policy := component.Policy()
+	said := fmt.Sprintf("probed every %s; a result counts for %s", inWords(policy.Interval), inWords(policy.TTL))
+	if policy.Rise > 1 {
+		said += fmt.Sprintf("; %d passes in a row make it available", policy.Rise)
+	}
+	if policy.Fall > 1 {
+		said += fmt.Sprintf("; %d failures in a row make it unavailable", policy.Fall)
+	}
+	return said
+}
+
+// usesOf are the slots that a component may fill, with the runs that have them.
+func (s *site) usesOf(name string) []slotUse {
+	registered := s.Fleet.Registered()
+	var uses []slotUse
+	for i := range registered.Slots {
+		slot := &registered.Slots[i]
+		use := slotUse{Slot: slot.Name, Role: "primary"}
+		switch {
+		case slot.Primary == name:
+		case slices.Contains(slot.Fallbacks, name):
+			use.Role = "fallback"
+		default:
+			continue
+		}
+		for _, run := range registered.Runs {
+			for _, each := range run.Slots {
+				if each.Slot == slot.Name {
+					use.Runs = append(use.Runs, slotRun{run.Name, each.Required})
+				}
+			}
+		}
+		uses = append(uses, use)
+	}
+	return uses
+}
+
+// resultOf reads a result for the page. One that cannot be read is told, and logged.
+func (s *site) resultOf(ctx context.Context, kept *registry.KeptResult) *resultView {
+	view := &resultView{ID: kept.ResultID, At: s.parsed(kept.ProbedAt)}
+	if len(kept.Result) == 0 {
+		view.GivenUp = true
+		view.Outcome = kept.Outcome
+		return view
+	}
+	result, err := registry.DecodeResult(kept.Kind, kept.Result)
+	if err != nil {
+		s.Log.WarnContext(ctx, "a result cannot be read", slog.String("result", kept.ResultID), slog.Any("cause", err))
+		view.Unreadable = true
+		return view
+	}
+	view.fill(s, kept.Component, result)
+	return view
+}

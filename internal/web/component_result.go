@@ -1,0 +1,324 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// What of a result is shown.
+const (
+	maxToolsShown    = 200
+	maxFindingsShown = 25
+)
+
+// resultView is one result on the page of its component. All texts of it are
+// untrusted.
+type resultView struct {
+	ID         string
+	At         moment
+	Outcome    registry.Outcome
+	GivenUp    bool // the document was not kept
+	Unreadable bool // the document is not what a result of this kind is
+
+	Parts        []partView
+	Facts        []fact
+	Dependencies []dependency
+	Tools        []string
+	MoreTools    int // that are not shown
+	Findings     []registry.Finding
+	MoreFindings int
+	Allowed      []registry.Finding
+	Warnings     []string
+	ToolsDigest  string
+}
+
+// partView is a gate, or what a component of another kind has instead.
+type partView struct {
+	Name       string
+	OK         bool
+	Took       string // empty when it took no time of its own
+	Cause      registry.Cause
+	Sentence   string // of the cause
+	Hint       string // what to do; empty where it was given at a part before
+	Detail     string
+	Lines      []string // to be copied into the configuration
+	NotJudged  bool     // it failed in the words of a part before it
+	Transcript *transcriptView
+}
+
+// Word says whether the part held.
+func (p partView) Word() string {
+	switch {
+	case p.OK:
+		return "passed"
+	case p.NotJudged:
+		return "not judged"
+	}
+	return "failed"
+}
+
+// fact is a name and what it is: a text, or a moment.
+type fact struct {
+	Name, Value string
+	IsCode      bool
+	When        moment
+}
+
+// dependency is what g2 says of something that the server needs.
+type dependency struct {
+	Name, Detail string
+	Word         string // executable, not executable, or not said
+	Lamp         string
+}
+
+// fill lays a result out. What is not of a known kind is shown by what all have in
+// common.
+func (v *resultView) fill(s *site, component string, result registry.Result) {
+	summary := result.Summary()
+	v.At, v.Outcome = s.at(summary.ProbedAt), summary.Outcome
+	switch of := result.(type) {
+	case *registry.ProbeResult:
+		v.ofServer(of)
+	case *registry.KnowledgeBaseResult:
+		v.ofKnowledge(of)
+	case *registry.ModelResult:
+		v.ofModel(of)
+	case *registry.HarnessResult:
+		v.ofHarness(s, of)
+	default:
+		for _, part := range summary.Parts {
+			v.Parts = append(v.Parts, partView{Name: part.Part, OK: part.OK, Took: tookWords(part.Took)})
+		}
+		v.fact("why", summary.Reason)
+	}
+	v.hint(component)
+}
+
+// fact adds a fact that is not empty.
+func (v *resultView) fact(name, value string) {
+	if value != "" {
+		v.Facts = append(v.Facts, fact{Name: name, Value: value})
+	}
+}
+
+// code adds a fact that is an identifier.
+func (v *resultView) code(name, value string) {
+	if value != "" {
+		v.Facts = append(v.Facts, fact{Name: name, Value: value, IsCode: true})
+	}
+}
+
+// part adds a part of the proof.
+func (v *resultView) part(name string, got registry.GateResult) {
+	made := partView{Name: name, OK: got.OK, Cause: got.Cause, Detail: got.Detail, Transcript: v.transcriptOf(got.Transcript)}
+	if got.LatencyMs > 0 {
+		made.Took = tookWords(time.Duration(got.LatencyMs * float64(time.Millisecond)))
+	}
+	if got.OK {
+		made.Cause = ""
+	}
+	v.Parts = append(v.Parts, made)
+}
+
+// hint says what to do about each cause, once.
+func (v *resultView) hint(component string) {
+	told := map[registry.Cause]bool{}
+	for i := range v.Parts {
+		part := &v.Parts[i]
+		entry, known := part.Cause.Entry()
+		if !known || part.NotJudged {
+			continue
+		}
+		part.Sentence = entry.Sentence
+		if !told[part.Cause] {
+			part.Hint = strings.ReplaceAll(entry.Hint, "TARGET", component)
+		}
+		told[part.Cause] = true
+	}
+}
+
+func (v *resultView) ofServer(of *registry.ProbeResult) {
+	for _, gate := range registry.Gates() {
+		v.part(string(gate), of.Gate(gate))
+	}
+	v.serverFacts(of)
+	v.canaryHint(of)
+}
+
+// serverFacts are what a probe has seen beside its gates.
+func (v *resultView) serverFacts(of *registry.ProbeResult) {
+	if of.Era != "" {
+		v.fact("server", strings.TrimSpace(of.Server.Name+" "+of.Server.Version))
+		v.fact("protocol", fmt.Sprintf("MCP %s, %s era, over %s", of.ProtocolVersion, of.Era, of.Transport))
+	}
+	v.fact("profile", string(of.Profile))
+	v.fact("phases", phasesInWords([]phase{
+		{"resolve", of.Timings.ResolveMs}, {"connect", of.Timings.ConnectMs}, {"TLS", of.Timings.TLSMs}, {"first byte", of.Timings.FirstByteMs},
+		{"handshake", of.Timings.HandshakeMs}, {"list", of.Timings.ListMs}, {"call", of.Timings.CallMs},
+	}))
+	if of.SessionsOpened > 0 {
+		v.fact("sessions", fmt.Sprintf("%d opened, %d closed", of.SessionsOpened, of.SessionsClosed))
+	}
+	v.ToolsDigest = of.ToolsDigest
+	v.Tools = of.Tools[:min(len(of.Tools), maxToolsShown)]
+	v.MoreTools = len(of.Tools) - len(v.Tools)
+	v.Warnings = append(v.Warnings, of.Warnings...)
+	for _, name := range slices.Sorted(maps.Keys(of.Dependencies)) {
+		v.Dependencies = append(v.Dependencies, dependencyOf(name, of.Dependencies[name]))
+	}
+}
+
+// canaryHint offers the call that could prove a server without gates.
+func (v *resultView) canaryHint(of *registry.ProbeResult) {
+	if of.Profile != registry.Protocol || of.Test.Cause != registry.NotConfigured || of.LikelyCanary == "" {
+		return
+	}
+	for i := range v.Parts {
+		if v.Parts[i].Name == string(registry.Test) {
+			v.Parts[i].Lines = []string{`canary: {tool: "` + of.LikelyCanary + `", arguments: {}, expect: {not_empty: true}}`}
+		}
+	}
+}
+
+// dependencyOf reads an entry of what g2 tells.
+func dependencyOf(name string, raw json.RawMessage) dependency {
+	var entry struct {
+		Executable *bool  `json:"executable"`
+		Detail     string `json:"detail"`
+	}
+	made := dependency{Name: name, Word: "not said", Lamp: "dark"}
+	if json.Unmarshal(raw, &entry) != nil || entry.Executable == nil {
+		return made
+	}
+	made.Detail = entry.Detail
+	made.Word, made.Lamp = "executable", "good"
+	if !*entry.Executable {
+		made.Word, made.Lamp = "not executable", "bad"
+	}
+	return made
+}
+
+func (v *resultView) ofKnowledge(of *registry.KnowledgeBaseResult) {
+	for _, gate := range registry.Gates() {
+		v.part(string(gate), of.Gates.Gate(gate))
+	}
+	got := of.Retrieve.GateResult
+	if wrong, detail := of.Retrieve.Verdict(); got.OK && wrong != "" {
+		got.OK, got.Cause, got.Detail = false, wrong, detail
+	}
+	v.part("retrieve", got)
+	v.fact("chunks", counted(of.Retrieve.Chunks, "chunk"))
+	v.code("version", of.Retrieve.Version)
+	v.code("pinned", of.Retrieve.Pinned)
+	v.code("found", strings.Join(of.Retrieve.FoundIDs, ", "))
+	v.code("missing", strings.Join(of.Retrieve.MissingIDs, ", "))
+	v.Warnings = append(v.Warnings, of.Retrieve.Warnings...)
+	v.serverFacts(&of.Gates)
+	v.canaryHint(&of.Gates)
+}
+
+func (v *resultView) ofModel(of *registry.ModelResult) {
+	got := of.Invoke
+	if wrong, detail := of.Verdict(); got.OK && wrong != "" {
+		got.OK, got.Cause, got.Detail = false, wrong, detail
+	}
+	v.part("invoke", got)
+	v.code("model", of.Model)
+	if of.StatedModel != of.Model {
+		v.code("states", of.StatedModel)
+	}
+	v.fact("provider", fmt.Sprintf("%s, %s", of.Provider, of.Mode))
+	if sum := of.Sum; sum != nil && sum.Answer != nil {
+		v.fact("asked", fmt.Sprintf("%d + %d, answered with %d", sum.Left, sum.Right, *sum.Answer))
+	}
+	if of.Vector != nil {
+		v.fact("vector", counted(of.Vector.Length, "dimension"))
+	}
+	if of.Scores != nil {
+		v.fact("scores", fmt.Sprintf("%d of %d documents", of.Scores.Scored, of.Scores.Documents))
+	}
+	if of.Tokens != (registry.Tokens{}) {
+		v.fact("tokens", fmt.Sprintf("%d in, %d out", of.Tokens.Input, of.Tokens.Output))
+	}
+	v.fact("finish", of.Finish)
+	if of.Requests > 1 {
+		v.fact("requests", fmt.Sprint(of.Requests))
+	}
+	v.fact("phases", phasesInWords(phasesOf(of.Timings)))
+	v.Warnings = append(v.Warnings, of.Warnings...)
+}
+
+func (v *resultView) ofHarness(s *site, of *registry.HarnessResult) {
+	told := map[string]bool{}
+	for _, name := range registry.HarnessParts() {
+		got := of.Part(name)
+		if got == nil {
+			continue
+		}
+		v.part(string(name), *got)
+		made := &v.Parts[len(v.Parts)-1]
+		words := string(got.Cause) + " " + got.Detail
+		if !got.OK && told[words] {
+			made.NotJudged, made.Cause, made.Detail = true, "", ""
+		}
+		told[words] = told[words] || !got.OK
+	}
+	v.code("image", of.Image)
+	v.code("digest", of.Digest)
+	if report := of.Report; report != nil {
+		v.fact("report", strings.TrimSpace(report.Format+" from "+report.Source))
+		v.fact("scanner", report.Scanner)
+		if !report.ScannedAt.IsZero() {
+			v.Facts = append(v.Facts, fact{Name: "scanned", When: s.at(report.ScannedAt)})
+		}
+		if !report.DatabaseAt.IsZero() {
+			v.Facts = append(v.Facts, fact{Name: "database", When: s.at(report.DatabaseAt)})
+		}
+		v.fact("packages", strings.TrimSuffix(fmt.Sprintf("%d of %s", report.Packages, report.System), " of "))
+		v.fact("findings", severitiesInWords(report.Severities))
+	}
+	v.Findings = of.Findings[:min(len(of.Findings), maxFindingsShown)]
+	v.MoreFindings = max(of.Blocking, len(of.Findings)) - len(v.Findings)
+	v.Allowed = of.Allowed[:min(len(of.Allowed), maxFindingsShown)]
+	v.Warnings = append(v.Warnings, of.Warnings...)
+}
+
+// severitiesInWords counts the findings of a report, the worst first.
+func severitiesInWords(counts map[registry.Severity]int) string {
+	var words []string
+	for _, severity := range slices.Backward(registry.Severities()) {
+		if n := counts[severity]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, severity))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// phase is a part of the time that an exchange took.
+type phase struct {
+	name string
+	ms   float64
+}
+
+func phasesOf(of registry.Phases) []phase {
+	return []phase{
+		{"resolve", of.ResolveMs}, {"connect", of.ConnectMs}, {"TLS", of.TLSMs}, {"first byte", of.FirstByteMs}, {"whole", of.TotalMs},
+	}
+}
+
+// phasesInWords has those phases that occurred.
+func phasesInWords(phases []phase) string {
+	var said []string
+	for _, each := range phases {
+		if each.ms > 0 {
+			said = append(said, each.name+" "+tookWords(time.Duration(each.ms*float64(time.Millisecond))))
+		}
+	}
+	return strings.Join(said, ", ")
+}
