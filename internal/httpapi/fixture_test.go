@@ -137,3 +137,13 @@ func (l *logged) String() string {
 	defer l.mu.Unlock()
 	return l.text.String()
 }
+
+// handlerOf is the handler of a server on loopback.
+func handlerOf(t *testing.T, server *Server) http.Handler {
+	t.Helper()
+	handler, err := server.handler(t.Context(), place{port: httpPort})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}

@@ -205,7 +205,6 @@ func (o room) bounded(next http.Handler) http.Handler {
 			defer func() { <-o.places }()
 			next.ServeHTTP(w, r)
 		default:
-			w.Header().Set("Retry-After", "1")
 			problem(w, http.StatusServiceUnavailable,
 				fault.New(fault.Unavailable, "%d requests of this kind are being served already", cap(o.places)).
 					WithHint("Nothing changed. Try again in a second."))

@@ -203,7 +203,7 @@ func TestGuards_boundTheCallsOfEachEndpoint(t *testing.T) {
 		entered <- struct{}{}
 		<-release
 	})
-	handler := server.handler(place{port: httpPort})
+	handler := handlerOf(t, server)
 	call := func(path string) int {
 		request := httptest.NewRequest(http.MethodPost, path, http.NoBody)
 		request.Host = "127.0.0.1"

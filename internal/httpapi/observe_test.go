@@ -45,7 +45,7 @@ func handled(t *testing.T, options Options, method, path string, header http.Hea
 		request.Header[name] = values
 	}
 	answer := httptest.NewRecorder()
-	New(options).handler(place{port: 80}).ServeHTTP(answer, request)
+	handlerOf(t, New(options)).ServeHTTP(answer, request)
 	return answer
 }
 

@@ -82,7 +82,7 @@ func TestPages_thatAreManyLeaveRoomForProbes(t *testing.T) {
 		entered <- struct{}{}
 		<-release
 	})
-	handler := server.handler(place{port: httpPort})
+	handler := handlerOf(t, server)
 	ask := func(method, path string) int {
 		request := httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody)
 		request.Host = "127.0.0.1"

@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -19,7 +21,7 @@ const (
 	PathHealthz  = "/healthz"
 	PathTest     = "/test"
 	PathMetrics  = "/metrics"
-	PathEvents   = "/api/v1/events"
+	PathEvents   = pathV1 + "/events"
 
 	pathHealth = "/health" // the alias of PathHealthz
 	pathAPI    = "/api/"
@@ -35,7 +37,7 @@ const (
 
 // routes is every route of the server but its gates, which are mounted by the
 // public kit.
-func (s *Server) routes() map[string]http.Handler {
+func (s *Server) routes(ending context.Context) (map[string]http.Handler, error) {
 	routes := map[string]http.Handler{PathMCP: places(maxCalls).bounded(s.options.MCP)}
 	if s.options.Registry != nil {
 		routes[PathRegistry] = places(maxCalls).bounded(s.options.Registry) // its long calls take no place of the others
@@ -51,13 +53,23 @@ func (s *Server) routes() map[string]http.Handler {
 		}
 		routes[pattern] = room.bounded(asPage(page))
 	}
-	return routes
+	if s.options.API == nil {
+		return routes, nil
+	}
+	mounted, err := s.options.API.mounted(ending)
+	maps.Copy(routes, mounted)
+	return routes, err
 }
 
-// handler joins the routes and puts the guards before them.
-func (s *Server) handler(place place) http.Handler {
+// handler joins the routes and puts the guards before them. Streams end with
+// ending.
+func (s *Server) handler(ending context.Context, place place) (http.Handler, error) {
+	routes, err := s.routes(ending)
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
-	for pattern, handler := range s.routes() {
+	for pattern, handler := range routes {
 		mux.Handle(pattern, handler)
 	}
 	gates.Mount(mux, gates.Options{
@@ -69,7 +81,7 @@ func (s *Server) handler(place place) http.Handler {
 	})
 	guarded := s.hurried(s.lively(s.explained(mux)))
 	guarded = secured(addressed(place, guarded))
-	return s.paced(s.logged(s.recovered(guarded)))
+	return s.paced(s.logged(s.recovered(guarded))), nil
 }
 
 // lively answers the gate healthz itself while the server says that it is dead.
@@ -139,6 +151,9 @@ func (s *Server) hint() string {
 		served = PathHealthz + ", " + PathTest + " and " + PathMetrics
 	}
 	hint := fmt.Sprintf("MCP clients use %s; there are also %s.", endpoints, served)
+	if s.options.API != nil {
+		hint += " " + pathV1 + pathDocument + " describes the API."
+	}
 	if len(s.options.Pages) > 0 {
 		hint += " See / for more."
 	}

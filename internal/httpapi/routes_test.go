@@ -65,7 +65,7 @@ func TestRoutes_giveAProblemItsShapeAndNameWhatIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[string]any{
-			"title": "Not Found", "status": float64(404), "detail": "nothing is served at this path",
+			"type": "about:blank", "title": "Not Found", "status": float64(404), "detail": "nothing is served at this path",
 			"code": "E_NOT_FOUND", "hint": hint,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -40,6 +40,7 @@ type Options struct {
 	MCP      http.Handler // the endpoint at /mcp
 	Registry http.Handler // the endpoint at /mcp/registry; nil for none
 	Metrics  http.Handler // the metrics at /metrics; nil for none
+	API      *API         // what is below /api/v1/; nil for none
 	// Pages are the pages and their files by their patterns, such as "GET /tasks";
 	// empty for none. A pattern of another method than GET is one that probes.
 	Pages map[string]http.Handler
@@ -86,14 +87,18 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	if err != nil || !onLoopback && !s.options.Public {
 		return errors.Join(fmt.Errorf("serve on %s: not a loopback address", listener.Addr()), listener.Close())
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	handler, err := s.handler(ctx, place{port: address.Port(), public: !onLoopback, names: s.options.Hosts})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	server := &http.Server{
-		Handler:           s.handler(place{port: address.Port(), public: !onLoopback, names: s.options.Hosts}),
+		Handler:           handler,
 		ReadHeaderTimeout: s.limits.header,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelWarn),
 	}
-	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve on %s: %w", listener.Addr(), err)

@@ -23,16 +23,17 @@ func (o Operation[Q]) Decode(raw json.RawMessage) (request Q, err error) {
 	if err != nil {
 		return request, err
 	}
-	err = o.fill(&request, given)
+	err = o.fill(&request, given, nil)
 	return request, err
 }
 
-// fill puts what was given into its places.
-func (o Operation[Q]) fill(request *Q, given []Member) error {
+// fill puts what was given into its places; path are the arguments that are not
+// given by their names.
+func (o Operation[Q]) fill(request *Q, given []Member, path map[string]string) error {
 	for _, m := range given {
 		at := slices.IndexFunc(o.Arguments, func(a Argument[Q]) bool { return a.Name == m.Name })
 		if at < 0 {
-			return o.unknown(m.Name)
+			return o.unknown(m.Name, path)
 		}
 	}
 	for _, a := range o.Arguments {
@@ -50,13 +51,18 @@ func (o Operation[Q]) fill(request *Q, given []Member) error {
 	return nil
 }
 
-func (o Operation[Q]) unknown(name string) error {
-	names := make([]string, len(o.Arguments))
-	for i, a := range o.Arguments {
-		names[i] = a.Name
+func (o Operation[Q]) unknown(name string, path map[string]string) error {
+	var names []string
+	for _, a := range o.Arguments {
+		if _, inPath := path[a.Name]; !inPath {
+			names = append(names, a.Name)
+		}
 	}
-	return task.InvalidArgument(shownName(name), "is no argument of %s", o.Name).
-		WithHint("%s takes %s.", o.Name, strings.Join(names, ", "))
+	refused := task.InvalidArgument(shownName(name), "is no argument of %s", o.Name)
+	if len(names) == 0 {
+		return refused.WithHint("%s takes none.", o.Name)
+	}
+	return refused.WithHint("%s takes %s.", o.Name, strings.Join(names, ", "))
 }
 
 // Member is one name and raw value of a JSON object.

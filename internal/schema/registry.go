@@ -10,8 +10,8 @@ import (
 
 // ComponentQuery holds the arguments of a list of components.
 type ComponentQuery struct {
-	Kind, Status, Cursor *string
-	Limit                *int
+	Kind, Status, Search, Cursor *string
+	Limit                        *int
 }
 
 // ListComponents returns what a list of components takes.
@@ -19,12 +19,17 @@ func ListComponents() Operation[ComponentQuery] {
 	return Operation[ComponentQuery]{"list_components", []Argument[ComponentQuery]{
 		{"kind", "Only components of this kind.", Optional, func(q *ComponentQuery) any { return &q.Kind }, oneOf(registry.Kinds()...)},
 		{"status", "Only components with this status.", Optional, func(q *ComponentQuery) any { return &q.Status }, oneOf(registry.Statuses()...)},
-		{
-			"limit", fmt.Sprintf("Components on a page; %d when left out.", registry.DefaultPage), Optional,
-			func(q *ComponentQuery) any { return &q.Limit }, within(1, registry.MaxPage),
-		},
+		limitArgument("Components", func(q *ComponentQuery) any { return &q.Limit }),
 		cursorArgument(func(q *ComponentQuery) any { return &q.Cursor }),
 	}}
+}
+
+// SearchComponents returns what a list of components takes that can be searched.
+func SearchComponents() Operation[ComponentQuery] {
+	return ListComponents().with(Argument[ComponentQuery]{
+		"search", "Only components whose names contain this, whatever its case.", Optional,
+		func(q *ComponentQuery) any { return &q.Search }, longest(registry.MaxName),
+	})
 }
 
 // Query checks the arguments. Faults: InvalidArgument.
@@ -37,6 +42,9 @@ func (q ComponentQuery) Query() (query registry.ComponentQuery, err error) {
 	}
 	if query.Limit, query.Cursor, err = paged(q.Limit, q.Cursor); err != nil {
 		return registry.ComponentQuery{}, err
+	}
+	if q.Search != nil {
+		query.Search = *q.Search
 	}
 	return query, nil
 }
@@ -78,12 +86,12 @@ type Named struct{ Name string }
 
 // GetComponent returns what the reading of a component takes.
 func GetComponent() Operation[Named] {
-	return Operation[Named]{"get_component", []Argument[Named]{componentArgument()}}
+	return Operation[Named]{"get_component", []Argument[Named]{componentArgument(func(q *Named) any { return &q.Name })}}
 }
 
 // ProbeComponent returns what a probe of a component takes.
 func ProbeComponent() Operation[Named] {
-	return Operation[Named]{"probe_component", []Argument[Named]{componentArgument()}}
+	return Operation[Named]{"probe_component", []Argument[Named]{componentArgument(func(q *Named) any { return &q.Name })}}
 }
 
 // Preflight returns what the preflight of a run takes.
@@ -91,10 +99,95 @@ func Preflight() Operation[Named] {
 	return Operation[Named]{"preflight", []Argument[Named]{runArgument(func(q *Named) any { return &q.Name })}}
 }
 
-func componentArgument() Argument[Named] {
-	return Argument[Named]{"name", "Name of the component, as list_components gives it.", Required, func(q *Named) any { return &q.Name }, nil}
+func componentArgument[Q any](place func(*Q) any) Argument[Q] {
+	return Argument[Q]{"name", "Name of the component, as list_components gives it.", Required, place, nil}
 }
 
 func runArgument[Q any](place func(*Q) any) Argument[Q] {
 	return Argument[Q]{"run", "Name of the run, as the operator configured it.", Checked, place, nil}
+}
+
+// PageQuery holds the arguments of a list that only goes on.
+type PageQuery struct {
+	Limit  *int
+	Cursor *string
+}
+
+// ListSlots returns what a list of slots takes.
+func ListSlots() Operation[PageQuery] { return listByName("list_slots", "Slots") }
+
+// ListRuns returns what a list of runs takes.
+func ListRuns() Operation[PageQuery] { return listByName("list_runs", "Runs") }
+
+func listByName(name, what string) Operation[PageQuery] {
+	return Operation[PageQuery]{name, []Argument[PageQuery]{
+		limitArgument(what, func(q *PageQuery) any { return &q.Limit }),
+		cursorArgument(func(q *PageQuery) any { return &q.Cursor }),
+	}}
+}
+
+// Query checks the arguments. Faults: InvalidArgument.
+func (q PageQuery) Query() (query registry.PageQuery, err error) {
+	query.Limit, query.Cursor, err = paged(q.Limit, q.Cursor)
+	return query, err
+}
+
+// ResultsQuery holds the arguments of a list of the results of a component.
+type ResultsQuery struct {
+	Name   string
+	Limit  *int
+	Cursor *string
+}
+
+// ListResults returns what a list of the results of a component takes.
+func ListResults() Operation[ResultsQuery] {
+	return Operation[ResultsQuery]{"list_results", []Argument[ResultsQuery]{
+		componentArgument(func(q *ResultsQuery) any { return &q.Name }),
+		limitArgument("Results", func(q *ResultsQuery) any { return &q.Limit }),
+		cursorArgument(func(q *ResultsQuery) any { return &q.Cursor }),
+	}}
+}
+
+// Query checks the arguments. Faults: InvalidArgument.
+func (q ResultsQuery) Query() (query registry.ResultQuery, err error) {
+	query.Limit, query.Cursor, err = paged(q.Limit, q.Cursor)
+	return query, err
+}
+
+// PreflightsQuery holds the arguments of a list of the preflights of a run.
+type PreflightsQuery struct {
+	Run   string
+	Limit *int
+}
+
+// ListPreflights returns what a list of the preflights of a run takes.
+func ListPreflights() Operation[PreflightsQuery] {
+	return Operation[PreflightsQuery]{"list_preflights", []Argument[PreflightsQuery]{
+		runArgument(func(q *PreflightsQuery) any { return &q.Run }),
+		limitArgument("Preflights", func(q *PreflightsQuery) any { return &q.Limit }),
+	}}
+}
+
+// Most checks how many are wanted; 0 when nothing says so. Faults: InvalidArgument.
+func (q PreflightsQuery) Most() (int, error) {
+	limit, _, err := paged(q.Limit, nil)
+	return limit, err
+}
+
+// GetRun returns what the reading of a run takes.
+func GetRun() Operation[Named] {
+	return Operation[Named]{"get_run", []Argument[Named]{runArgument(func(q *Named) any { return &q.Name })}}
+}
+
+// GetResult returns what the reading of a result takes.
+func GetResult() Operation[Named] {
+	return Operation[Named]{"get_result", []Argument[Named]{{
+		"result_id", "Id of the result, as a status, a list or a preflight gives it.", Required, func(q *Named) any { return &q.Name }, nil,
+	}}}
+}
+
+func limitArgument[Q any](what string, place func(*Q) any) Argument[Q] {
+	return Argument[Q]{
+		"limit", fmt.Sprintf("%s on a page; %d when left out.", what, registry.DefaultPage), Optional, place, within(1, registry.MaxPage),
+	}
 }

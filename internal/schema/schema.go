@@ -48,6 +48,12 @@ func (o Operation[Q]) Called(name string) Operation[Q] {
 	return o
 }
 
+// with returns the operation with one more argument.
+func (o Operation[Q]) with(a Argument[Q]) Operation[Q] {
+	o.Arguments = append(slices.Clip(o.Arguments), a)
+	return o
+}
+
 // Schema returns the strict schema of the arguments as one object, but for those
 // that are left out.
 func (o Operation[Q]) Schema(without ...string) *jsonschema.Schema {
@@ -101,6 +107,11 @@ func oneOf[V ~string](values ...V) func(*jsonschema.Schema) {
 // within bounds an integer.
 func within(least, most int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Minimum, s.Maximum = new(float64(least)), new(float64(most)) }
+}
+
+// longest bounds the bytes of a text that has ASCII only.
+func longest(most int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MaxLength = new(most) }
 }
 
 func atLeastOne(s *jsonschema.Schema) { s.MinItems = new(1) }

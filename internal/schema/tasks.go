@@ -87,6 +87,14 @@ func ListTasks() Operation[task.Query] {
 	}}
 }
 
+// OrderTasks returns what a list of tasks takes whose order can be chosen.
+func OrderTasks() Operation[task.Query] {
+	return ListTasks().with(Argument[task.Query]{
+		"order", "By creation, newest first, which is what it is when left out; or by how long they have been in the status, longest first, which needs a status.", Optional,
+		func(q *task.Query) any { return &q.Order }, oneOf(task.OrderNewest, task.OrderOldest),
+	})
+}
+
 func taskArgument[Q any](place func(*Q) any) Argument[Q] {
 	return Argument[Q]{"task_id", "Id of the task, as create_task or list_tasks gave it.", Required, place, nil}
 }

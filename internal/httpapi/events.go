@@ -1,0 +1,239 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/feed"
+	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/schema"
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+const (
+	typeEvents = "text/event-stream"
+
+	// tickTime is after how long a stream says that nothing happened.
+	tickTime = 30 * time.Second
+	// maxSkipped is how many events that are not wanted a stream passes over before
+	// it tells where it is, so that who resumes does not go over them again.
+	maxSkipped = 500
+	// retryTime is how long a client that lost the stream waits before it comes again.
+	retryTime = 2 * time.Second
+)
+
+// What an event says, by its kind.
+type (
+	taskEvent struct {
+		TaskID task.ID     `json:"task_id"`
+		Status task.Status `json:"status"`
+		At     task.Time   `json:"at"`
+	}
+	componentEvent struct {
+		Component string          `json:"component"`
+		Status    registry.Status `json:"status"`
+		At        task.Time       `json:"at"`
+	}
+	runEvent struct {
+		Run     string    `json:"run"`
+		Outcome string    `json:"outcome"`
+		At      task.Time `json:"at"`
+	}
+)
+
+// eventRoute is the route of what happens. Its streams end with ending.
+func (a API) eventRoute(ending context.Context) route {
+	operation := schema.StreamEvents(feed.Kinds()).Called("streamEvents")
+	parameters := append(parametersOf(operation, nil, true), parameter{
+		Name: "Last-Event-ID", In: "header", Schema: text(), Description: "Id of the event after which to go on; it overrules after.",
+	})
+	return route{
+		about: about{
+			id: operation.Name, tag: "events", summary: "Follow what happens",
+			description: "Server-sent events. Each says only where to look: the event task has a TaskEvent as its data, component a ComponentEvent, run a RunEvent. " +
+				"reset says that events are missing, so that all has to be read anew, and tick that nothing happened for 30 seconds; the data of both is {}. " +
+				"The id of the last event resumes the stream without a gap.",
+		},
+		method: http.MethodGet, path: "/events", group: streams, status: http.StatusOK, parameters: parameters,
+		stream: func(w http.ResponseWriter, r *http.Request) error {
+			query, err := operation.DecodeURL(nil, r.URL.RawQuery)
+			if err != nil {
+				return err
+			}
+			return a.follow(ending, w, r, query)
+		},
+	}
+}
+
+// follow serves one stream until its client leaves, does not read, or ending ends.
+func (a API) follow(ending context.Context, w http.ResponseWriter, r *http.Request, query schema.EventsQuery) error {
+	wanted, err := schema.SubjectOf(query, feed.Kinds())
+	if err != nil {
+		return err
+	}
+	after, err := resumed(r, query.After)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	if r.Method == http.MethodHead {
+		header.Set("Content-Type", typeEvents)
+		return nil
+	}
+	subscription, err := a.Feed.Subscribe(after)
+	if err != nil {
+		return err
+	}
+	defer subscription.Close()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(ending, cancel)()
+	header.Set("Content-Type", typeEvents)
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	out := &stream{w: w, wanted: wanted, told: subscription.Position(), tick: cmp.Or(a.Tick, tickTime)}
+	if out.send(fmt.Appendf(nil, ": what happens in Countersign\nretry: %d\n\n", retryTime.Milliseconds())) == nil {
+		out.run(ctx, subscription)
+	}
+	return nil
+}
+
+// resumed is the position after which a client goes on; nil for what happens from
+// now on. Fault: InvalidArgument.
+func resumed(r *http.Request, after *string) (*feed.Position, error) {
+	name, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
+	if text == "" {
+		if after == nil {
+			return nil, nil
+		}
+		name, text = "after", *after
+	}
+	position, err := feed.ParsePosition(text)
+	if err != nil {
+		return nil, task.InvalidArgument(name, "is not the id of an event").
+			WithHint("Give the id of the last event exactly as it came, or leave it out.")
+	}
+	return &position, nil
+}
+
+// stream is what one client is told.
+type stream struct {
+	w       http.ResponseWriter
+	wanted  schema.Subject[feed.Kind]
+	told    feed.Position // the last one that the client knows
+	skipped int           // events since then
+	tick    time.Duration
+}
+
+// run tells a client of what happens until ctx ends, the feed does, or the client
+// does not read.
+func (s *stream) run(ctx context.Context, of *feed.Subscription) {
+	last := time.Now()
+	for {
+		waiting, cancel := context.WithDeadline(ctx, last.Add(s.tick))
+		events, reset, err := of.Next(waiting)
+		cancel()
+		var out []byte
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, context.DeadlineExceeded):
+			out = append(s.place(of.Position()), "event: tick\ndata: {}\n\n"...)
+		case err != nil:
+			return // the client comes again, and is told then
+		case reset:
+			s.told, s.skipped = of.Position(), 0
+			out = fmt.Appendf(nil, "id: %s\nevent: reset\ndata: {}\n\n", s.told)
+		default:
+			out = s.pick(events)
+		}
+		if len(out) == 0 {
+			if s.skipped < maxSkipped {
+				continue
+			}
+			if s.send(s.place(of.Position())) != nil {
+				return
+			}
+			continue
+		}
+		if s.send(out) != nil {
+			return
+		}
+		last = time.Now()
+	}
+}
+
+// place tells where the stream is, without an event, when events were passed over.
+func (s *stream) place(at feed.Position) []byte {
+	if s.skipped == 0 {
+		return nil
+	}
+	s.told, s.skipped = at, 0
+	return fmt.Appendf(nil, "id: %s\n\n", at)
+}
+
+// pick writes those events that are wanted.
+func (s *stream) pick(events []feed.Event) []byte {
+	var out bytes.Buffer
+	for i := range events {
+		event := &events[i]
+		if !s.wants(event) {
+			s.skipped++
+			continue
+		}
+		s.told, s.skipped = event.ID, 0
+		said, err := json.Marshal(saidOf(event))
+		if err != nil {
+			continue // it cannot be: all are texts
+		}
+		fmt.Fprintf(&out, "id: %s\nevent: %s\ndata: %s\n\n", event.ID, event.Kind, said)
+	}
+	return out.Bytes()
+}
+
+// wants reports whether a client asked for an event: any of the kind that it
+// names, if it names one, and of what it names, if anything.
+func (s *stream) wants(event *feed.Event) bool {
+	if s.wanted.Kind != "" && s.wanted.Kind != event.Kind {
+		return false
+	}
+	if s.wanted.Component == "" && s.wanted.TaskID == "" && s.wanted.Run == "" {
+		return true
+	}
+	switch event.Kind {
+	case feed.Task:
+		return event.Subject == string(s.wanted.TaskID)
+	case feed.Component:
+		return event.Subject == s.wanted.Component
+	case feed.Run:
+		return event.Subject == s.wanted.Run
+	}
+	return false
+}
+
+// saidOf is the data of an event.
+func saidOf(event *feed.Event) any {
+	at := task.At(event.At)
+	switch event.Kind {
+	case feed.Component:
+		return componentEvent{event.Subject, registry.Status(event.What), at}
+	case feed.Run:
+		return runEvent{event.Subject, event.What, at}
+	case feed.Task:
+	}
+	return taskEvent{task.ID(event.Subject), task.Status(event.What), at}
+}
+
+// send writes at once. It fails when the client does not read.
+func (s *stream) send(text []byte) error {
+	if _, err := s.w.Write(text); err != nil {
+		return err
+	}
+	return http.NewResponseController(s.w).Flush()
+}

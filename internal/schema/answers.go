@@ -1,0 +1,205 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+// answers are the objects that are answered, by the name of each schema. What is
+// embedded in another is told with it.
+func answers() map[string]reflect.Type {
+	return map[string]reflect.Type{
+		"TaskCreated":     reflect.TypeFor[task.Created](),
+		"TaskClaimed":     reflect.TypeFor[task.ClaimRecorded](),
+		"TaskDecided":     reflect.TypeFor[task.Decided](),
+		"Task":            reflect.TypeFor[task.Task](),
+		"TaskChange":      reflect.TypeFor[task.Change](),
+		"TaskSummary":     reflect.TypeFor[task.Summary](),
+		"TaskCounts":      reflect.TypeFor[task.Counts](),
+		"TaskPage":        reflect.TypeFor[task.Page](),
+		"AgentTally":      reflect.TypeFor[task.AgentTally](),
+		"AgentPair":       reflect.TypeFor[task.PairTally](),
+		"AgentPage":       reflect.TypeFor[task.AgentPage](),
+		"Agent":           reflect.TypeFor[task.AgentView](),
+		"ComponentStatus": reflect.TypeFor[registry.Reading](),
+		"ComponentPage":   reflect.TypeFor[registry.ComponentPage](),
+		"Component":       reflect.TypeFor[registry.ComponentView](),
+		"StatusChange":    reflect.TypeFor[registry.Change](),
+		"Hour":            reflect.TypeFor[registry.Hour](),
+		"Drift":           reflect.TypeFor[registry.Drift](),
+		"ToolChange":      reflect.TypeFor[registry.ToolChange](),
+		"TextChange":      reflect.TypeFor[registry.TextChange](),
+		"Examination":     reflect.TypeFor[registry.Examination](),
+		"Result":          reflect.TypeFor[registry.KeptResult](),
+		"ResultPage":      reflect.TypeFor[registry.ResultPage](),
+		"Slot":            reflect.TypeFor[registry.SlotView](),
+		"SlotPage":        reflect.TypeFor[registry.SlotPage](),
+		"Run":             reflect.TypeFor[registry.RunView](),
+		"RunSlot":         reflect.TypeFor[registry.RunSlotView](),
+		"RunSummary":      reflect.TypeFor[registry.RunSummary](),
+		"RunPage":         reflect.TypeFor[registry.RunPage](),
+		"LastPreflight":   reflect.TypeFor[registry.PreflightSummary](),
+		"KeptPreflight":   reflect.TypeFor[registry.KeptPreflight](),
+		"Preflight":       reflect.TypeFor[registry.Preflight](),
+		"SlotResult":      reflect.TypeFor[registry.SlotResult](),
+		"Attempt":         reflect.TypeFor[registry.Attempt](),
+		"Ticket":          reflect.TypeFor[registry.Ticket](),
+		"TicketSlot":      reflect.TypeFor[registry.TicketSlot](),
+	}
+}
+
+// Answers are the schemas of what is answered.
+type Answers struct {
+	prefix string
+	names  map[reflect.Type]string
+	All    map[string]*jsonschema.Schema // by name
+}
+
+// NewAnswers returns the schemas of what is answered, and of further objects by
+// their names. They refer to each other by their names behind a prefix, such as
+// "#/$defs/". It fails for a type that is no object as JSON, and for a description
+// of a member that is not there.
+func NewAnswers(prefix string, further map[string]reflect.Type) (*Answers, error) {
+	answered := answers()
+	maps.Copy(answered, further)
+	made := &Answers{prefix: prefix, names: map[reflect.Type]string{}, All: map[string]*jsonschema.Schema{}}
+	for name, kind := range answered {
+		made.names[kind] = name
+	}
+	for name, kind := range answered {
+		schema, err := made.of(kind)
+		if err != nil {
+			return nil, fmt.Errorf("the schema %s: %w", name, err)
+		}
+		made.All[name] = schema
+	}
+	return made, made.describe()
+}
+
+// RefTo refers to the schema of a type; nil when it has none.
+func (a *Answers) RefTo(kind reflect.Type) *jsonschema.Schema {
+	name, known := a.names[kind]
+	if !known {
+		return nil
+	}
+	return &jsonschema.Schema{Ref: a.prefix + name}
+}
+
+// of returns the schema of one object, which refers to the others.
+func (a *Answers) of(kind reflect.Type) (*jsonschema.Schema, error) {
+	known := scalars()
+	for each := range a.names {
+		if each != kind {
+			known[each] = a.RefTo(each)
+		}
+	}
+	for field := range kind.Fields() {
+		if field.Anonymous {
+			delete(known, field.Type)
+		}
+	}
+	schema, err := jsonschema.ForType(kind, &jsonschema.ForOptions{TypeSchemas: known})
+	if err != nil {
+		return nil, err
+	}
+	return exact(schema), nil
+}
+
+// scalars are the schemas of what is no object.
+func scalars() map[reflect.Type]*jsonschema.Schema {
+	moment := &jsonschema.Schema{Type: "string", Format: "date-time"}
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[time.Time]():         moment,
+		reflect.TypeFor[task.Time]():         moment,
+		reflect.TypeFor[task.ID]():           {Type: "string", Format: "uuid"},
+		reflect.TypeFor[task.AgentID]():      {Type: "string", MaxLength: new(task.MaxAgentID)},
+		reflect.TypeFor[task.Status]():       valued(task.Statuses()...),
+		reflect.TypeFor[task.Kind]():         valued(kindsOfTransition()...),
+		reflect.TypeFor[registry.Status]():   valued(registry.Statuses()...),
+		reflect.TypeFor[registry.Kind]():     valued(registry.Kinds()...),
+		reflect.TypeFor[registry.Cause]():    valued(causes()...),
+		reflect.TypeFor[registry.Outcome]():  valued(registry.OutcomePassed, registry.OutcomeFailed, registry.OutcomeUndecided),
+		reflect.TypeFor[registry.Drifting](): valued(registry.DriftWarns, registry.DriftBlocks),
+		reflect.TypeFor[json.RawMessage]():   {Type: "object"},
+	}
+}
+
+func valued[V ~string](values ...V) *jsonschema.Schema {
+	schema := &jsonschema.Schema{Type: "string"}
+	oneOf(values...)(schema)
+	return schema
+}
+
+func kindsOfTransition() []task.Kind {
+	var kinds []task.Kind
+	for _, rule := range task.Transitions() {
+		kinds = append(kinds, rule.Kind)
+	}
+	return kinds
+}
+
+func causes() []registry.Cause {
+	var causes []registry.Cause
+	for _, entry := range registry.Causes() {
+		causes = append(causes, entry.Cause)
+	}
+	return causes
+}
+
+// exact puts right where null may stand: not in the place of a list, and not where
+// the member is left out instead.
+func exact(schema *jsonschema.Schema) *jsonschema.Schema {
+	for name, member := range schema.Properties {
+		isNullable := slices.Contains(schema.Required, name) && !slices.Contains(member.Types, "array")
+		schema.Properties[name] = nullable(exact(member), isNullable)
+	}
+	if schema.Items != nil {
+		schema.Items = nullable(exact(schema.Items), false)
+	}
+	return schema
+}
+
+// nullable returns a schema that permits null only where it may stand and did.
+func nullable(schema *jsonschema.Schema, may bool) *jsonschema.Schema {
+	if !slices.Contains(schema.Types, "null") {
+		return schema
+	}
+	kinds := slices.DeleteFunc(slices.Clone(schema.Types), func(kind string) bool { return kind == "null" })
+	switch {
+	case !may && len(kinds) == 1:
+		schema.Type, schema.Types = kinds[0], nil
+	case !may:
+		schema.Types = nil
+	case schema.Ref != "":
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: schema.Ref}, {Type: "null"}}}
+	case len(schema.Enum) > 0:
+		schema.Enum = append(slices.Clip(schema.Enum), nil)
+	}
+	return schema
+}
+
+// describe puts the descriptions where they belong.
+func (a *Answers) describe() error {
+	for place, text := range descriptions() {
+		name, member, isMember := strings.Cut(place, ".")
+		schema := a.All[name]
+		if isMember && schema != nil {
+			schema = schema.Properties[member]
+		}
+		if schema == nil {
+			return fmt.Errorf("%s is described, and is nowhere", place)
+		}
+		schema.Description = text
+	}
+	return nil
+}
