@@ -46,6 +46,7 @@ type countedAt struct {
 type agentsView struct {
 	Counted countedAt
 	ByName  bool
+	Idle    bool // there are agents, and none of them has given a verdict
 	Rows    []agentRow
 	Pager   pager
 
@@ -109,12 +110,16 @@ func (s *site) showAgents(r *http.Request) (frame, error) {
 		MarkFrom: MarkFrom, OneProver: OneProverPercent, Hasty: inWords(HastyMean), Most: agentsMost,
 	}
 	for _, tally := range told.Agents {
+		if !view.ByName && verdicts(tally) == 0 {
+			break // The rest has given none either.
+		}
 		row, err := s.rowOf(r, tally)
 		if err != nil {
 			return frame{}, err
 		}
 		view.Rows = append(view.Rows, row)
 	}
+	view.Idle = len(view.Rows) == 0 && len(told.Agents) > 0
 	return frame{Topics: []string{topicTasks}, Content: view}, nil
 }
 
@@ -197,7 +202,7 @@ func (s *site) showAgent(r *http.Request) (frame, error) {
 	for _, pair := range told.Verifies {
 		verifies.Shares = append(verifies.Shares, pairShare(pair, pair.Prover, view.Verdicts))
 	}
-	verified := pairsView{ID: "verified", Heading: "Who verifies it", Who: "Verifier", None: "No verdict on a claim of its was counted yet.", Most: task.MaxPairs}
+	verified := pairsView{ID: "verified", Heading: "Who verifies it", Who: "Verifier", None: "None of its claims has a verdict that was counted yet.", Most: task.MaxPairs}
 	for _, pair := range told.VerifiedBy {
 		verified.Shares = append(verified.Shares, pairShare(pair, pair.Verifier, told.ClaimsVerified+told.ClaimsRejected))
 	}

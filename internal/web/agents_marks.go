@@ -46,9 +46,9 @@ func rubberStamp(of task.AgentTally, most task.PairTally) []string {
 // percent is a share in words. Only nothing is 0 %, and only all is 100 %.
 func percent(part, whole int64) string {
 	if whole <= 0 {
-		return "0 %"
+		return "0\u00a0%"
 	}
-	return fmt.Sprintf("%d %%", percentOf(part, whole))
+	return fmt.Sprintf("%d\u00a0%%", percentOf(part, whole))
 }
 
 // percentOf is a share from 0 to 100, rounded to the nearest, but 0 only for

@@ -144,7 +144,7 @@ func countsOf(counts registry.StatusCounts) []statusCount {
 
 // claimPart reads the claims that wait. Faults: Unavailable.
 func (s *site) claimPart(ctx context.Context) (claimPart, error) {
-	asked := tasksAsked{status: string(task.Claimed), order: oldestFirst}
+	asked := tasksAsked{status: string(task.Claimed), order: task.OrderOldest}
 	query := asked.query()
 	query.Limit = new(overviewRows)
 	page, err := s.Tasks.List(ctx, query)

@@ -137,6 +137,9 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 		if err != nil {
 			return frame{}, fmt.Errorf("read run %s: %w", name, err)
 		}
+		if i > 0 && preflight.When == view.Preflights[i-1].When {
+			preflight.ID = view.Preflights[i-1].ID + "-too" // Two of one moment.
+		}
 		view.Preflights = append(view.Preflights, preflight)
 	}
 	view.Outcome = neverChecked()

@@ -70,7 +70,7 @@ func (s *site) showTask(r *http.Request) (frame, error) {
 		return frame{}, fmt.Errorf("read task %s: %w", r.PathValue("id"), err)
 	}
 	view := taskView{
-		Task: told, Altered: altered, Missing: missingOf(told), Command: nextCommand(told), Steps: s.stepsOf(told, transitions),
+		Task: told, Altered: altered, Missing: missingOf(told, altered != ""), Command: nextCommand(told, altered != ""), Steps: s.stepsOf(told, transitions),
 		OnePrincipal: len(transitions) > 2 && transitions[1].Principal == transitions[2].Principal,
 	}
 	since := sinceOf(told)
@@ -107,7 +107,10 @@ func sinceOf(told task.Task) task.Time {
 }
 
 // missingOf says what is still missing until the task is verified.
-func missingOf(told task.Task) missing {
+func missingOf(told task.Task, altered bool) missing {
+	if altered {
+		return missing{Sentence: "Nobody can say: what this task tells is not what was recorded."}
+	}
 	switch told.Status {
 	case task.Pending:
 		return missing{Sentence: "A claim with evidence, by any agent."}
@@ -126,7 +129,11 @@ func missingOf(told task.Task) missing {
 
 // nextCommand is what a person may call next; it is ready to paste but for the words
 // in capitals.
-func nextCommand(told task.Task) string {
+func nextCommand(told task.Task, altered bool) string {
+	show := fmt.Sprintf("countersign task show %s", told.TaskID)
+	if altered {
+		return show
+	}
 	switch told.Status {
 	case task.Pending:
 		return fmt.Sprintf("countersign task claim %s --agent-id PROVER --evidence-file FILE", told.TaskID)
@@ -138,7 +145,7 @@ func nextCommand(told task.Task) string {
 		}
 	case task.Verified:
 	}
-	return fmt.Sprintf("countersign task show %s", told.TaskID)
+	return show
 }
 
 // stepsOf is the timeline: from the transitions on record, or without them from

@@ -45,6 +45,7 @@ type tasksView struct {
 	Heading  string
 	None     bool   // there is no task at all
 	Other    string // the address of the other order; empty when there is none
+	InOther  string // that order, in words
 	LongWait string // in words
 }
 
@@ -103,8 +104,9 @@ func (s *site) showTasks(r *http.Request) (frame, error) {
 		view.Rows = append(view.Rows, taskRow{Summary: summary, Since: s.at(summary.UpdatedAt.Time()), Waits: s.waits(summary.Status, summary.UpdatedAt)})
 	}
 	view.None = page.Counts == task.Counts{} && len(page.Tasks) == 0
-	if asked.status != anyStatus {
-		view.Other = asked.in(otherOrder(asked.order)).address()
+	if asked.status != anyStatus && len(view.Rows) > 1 {
+		other := asked.in(otherOrder(asked.order))
+		view.Other, view.InOther = other.address(), other.inOrder()
 	}
 	made.Content = view
 	return made, nil
@@ -117,10 +119,10 @@ func (s *site) waits(status task.Status, since task.Time) bool {
 }
 
 func otherOrder(order string) string {
-	if order == newestFirst {
-		return oldestFirst
+	if order == task.OrderNewest {
+		return task.OrderOldest
 	}
-	return newestFirst
+	return task.OrderNewest
 }
 
 // tabs are the links to each status. Counts are of all tasks, whatever the filters;
@@ -167,13 +169,21 @@ func (a tasksAsked) heading() string {
 		string(task.Rejected): "Rejected",
 		anyStatus:             "Of every status",
 	}[a.status]
-	switch {
-	case shown == "":
+	if shown == "" {
 		return "None"
-	case a.order == oldestFirst:
-		return shown + ", the longest first"
 	}
-	return shown + ", the newest first"
+	return shown + ", " + a.inOrder()
+}
+
+// inOrder is the order in words.
+func (a tasksAsked) inOrder() string {
+	switch {
+	case a.order != task.OrderOldest:
+		return "the newest first"
+	case a.status == string(task.Pending), a.status == string(task.Claimed):
+		return "the longest first"
+	}
+	return "the oldest first"
 }
 
 // fields are the fields of the form that filters.

@@ -23,12 +23,6 @@ const (
 // anyStatus shows the tasks of every status.
 const anyStatus = "all"
 
-// The orders of tasks.
-const (
-	newestFirst = "newest"
-	oldestFirst = "oldest"
-)
-
 // taskFilters are the parameters that filter, in the order of the form.
 func taskFilters() []string {
 	return []string{paramCreatedBy, paramClaimedBy, paramVerifiableBy, paramSupersedes}
@@ -63,9 +57,9 @@ func askTasks(given url.Values) tasksAsked {
 // usualOrder is the order of a status when none is asked for.
 func usualOrder(status string) string {
 	if status == string(task.Claimed) {
-		return oldestFirst
+		return task.OrderOldest
 	}
-	return newestFirst
+	return task.OrderNewest
 }
 
 // address is where the first page of what is asked for is.
