@@ -9,7 +9,7 @@ import (
 type RecentResult struct {
 	Outcome Outcome
 	Latency time.Duration
-	Proof   json.RawMessage // what it passed or failed by; nil where it need not be shown
+	Proof   json.RawMessage // what it passed or failed by, as in Summary
 }
 
 // ResultQuery selects results of one component, the newest first.

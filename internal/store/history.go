@@ -26,7 +26,7 @@ FROM results WHERE id = $1`
 	ofRecent     = `), wanted (name, least) AS MATERIALIZED (
 	SELECT name, coalesce((SELECT id FROM results WHERE component = name ORDER BY id DESC LIMIT 1 OFFSET $2), '') FROM named
 )
-SELECT component, outcome, latency FROM wanted JOIN results ON component = name AND id >= least ORDER BY component, id`
+SELECT component, outcome, latency, proof FROM wanted JOIN results ON component = name AND id >= least ORDER BY component, id`
 
 	// afterEveryID is greater than any id.
 	afterEveryID = "g"
@@ -193,7 +193,9 @@ type latest struct {
 func scanLatest(from row) (latest, error) {
 	var l latest
 	var latency int64
-	err := from.Scan(&l.component, &l.result.Outcome, &latency)
+	var proof string
+	err := from.Scan(&l.component, &l.result.Outcome, &latency, &proof)
+	l.result.Proof = json.RawMessage(proof)
 	l.result.Latency = time.Duration(latency) * time.Microsecond
 	return l, err
 }
