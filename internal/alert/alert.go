@@ -5,3 +5,131 @@
 // an alert is a state with a beginning and an end, which is kept before it is
 // told, so that neither a crash nor a repeated event tells it twice or never.
 package alert
+
+import (
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/task"
+)
+
+// Kind says what an alert is about.
+type Kind string
+
+// The kinds. A receiver may choose among the first three; the last is told to all.
+const (
+	OfComponent Kind = "component" // Subject is the name of a component that is unavailable
+	OfRun       Kind = "run"       // Subject is the name of a run that started on a fallback
+	OfTask      Kind = "task"      // Subject is the id of a task whose claim waits for its verdict
+	OfAlerts    Kind = "alerts"    // there are more alerts than are kept
+)
+
+// Kinds returns the kinds that a receiver may choose, in the order in which they
+// are documented.
+func Kinds() []Kind { return []Kind{OfComponent, OfRun, OfTask} }
+
+// State says whether what an alert says is so, or was so.
+type State string
+
+// The states.
+const (
+	Firing   State = "firing"
+	Resolved State = "resolved"
+)
+
+// How alerts begin and end.
+const (
+	// MaxOpen is how many alerts are kept at once: those that fire, and those whose
+	// end is still to be told. What comes beyond is not alerted on its own; one alert
+	// of the kind OfAlerts says so.
+	MaxOpen = 10_000
+	// RunFor is how long after a start on a fallback its alert ends by itself.
+	RunFor = time.Hour
+	// SoonAgain is how soon after the end of its alert a component must fail again
+	// for that to count as the same trouble; then SteadyFor is how long it must have
+	// been available without interruption before the alert ends again.
+	SoonAgain = 15 * time.Minute
+	SteadyFor = 15 * time.Minute
+	// DefaultClaimWaits is how long a claim waits for its verdict before that is
+	// alerted, when the configuration does not say.
+	DefaultClaimWaits = 24 * time.Hour
+	// ForgetAfter is how long after its end an alert is kept that could not be told.
+	ForgetAfter = GiveUpAfter + time.Hour
+)
+
+// Bounds of what an alert says.
+const (
+	maxFallbacks = 20  // slots of a run
+	maxFailed    = 4   // components of a slot
+	maxCauses    = 20  // of each
+	maxReason    = 500 // bytes of untrusted text
+	maxTitle     = 300 // bytes
+)
+
+// Alert is one thing that people are told: while it fires, and when it has ended.
+type Alert struct {
+	ID        string // a UUID of version 7; another one each time that it fires
+	Key       string // the kind and the subject, such as component:scanner; one alert each
+	Kind      Kind
+	Subject   string
+	State     State
+	Since     time.Time // since when what it says is so
+	EndedAt   time.Time // zero while it fires
+	ChangedAt time.Time // when it came into its state here
+	EndsAt    time.Time // when it ends by itself; zero when it does not
+	Again     int       // how often it has fired again soon after its end
+	Said      Said
+}
+
+// Said is what an alert says. It is fixed when the alert fires, but for Ended;
+// what has changed since is on the page that it links to.
+type Said struct {
+	Summary   string           `json:"summary"`
+	Reason    string           `json:"reason,omitempty"` // untrusted text
+	Causes    []registry.Cause `json:"causes,omitempty"`
+	Component registry.Kind    `json:"component_kind,omitempty"`
+	ResultID  string           `json:"result_id,omitempty"`
+	Slots     []Fallback       `json:"slots,omitempty"`      // of a run
+	Title     string           `json:"title,omitempty"`      // of a task; untrusted text
+	ClaimedBy string           `json:"claimed_by,omitempty"` // of a task
+	Ended     string           `json:"ended,omitempty"`      // how it ended
+}
+
+// Fallback is a slot that a run started with on a fallback.
+type Fallback struct {
+	Slot      string   `json:"slot"`
+	Component string   `json:"component"` // that fills it
+	Failed    []Failed `json:"failed"`    // what comes before it in the slot: the primary first
+}
+
+// Failed is a component that could not fill its slot.
+type Failed struct {
+	Component string           `json:"component"`
+	Causes    []registry.Cause `json:"causes"`
+	Reason    string           `json:"reason"` // untrusted text
+}
+
+// Claim is a claim that waits for its verdict.
+type Claim struct {
+	TaskID    task.ID
+	Title     string
+	ClaimedBy task.AgentID
+	ClaimedAt time.Time
+}
+
+// Verdict is what became of a claim.
+type Verdict struct {
+	TaskID task.ID
+	Status task.Status
+	At     time.Time
+}
+
+// Summary is the alert in one line; untrusted texts are no part of it.
+func (a *Alert) Summary() string {
+	if a.State == Resolved {
+		return a.Said.Ended
+	}
+	return a.Said.Summary
+}
+
+func keyOf(kind Kind, subject string) string { return string(kind) + ":" + subject }

@@ -22,7 +22,7 @@ type Constraint struct {
 // for SQLite only guard against REPLACE, which fires no delete trigger; those
 // for PostgreSQL only guard against TRUNCATE.
 func Constraints() []Constraint {
-	return slices.Concat(ofCriteria(), ofTransitions(), ofTasks(), ofHeartbeat(), ofRegistry(), ofFeed())
+	return slices.Concat(ofCriteria(), ofTransitions(), ofTasks(), ofHeartbeat(), ofRegistry(), ofFeed(), ofAlerts())
 }
 
 func ofCriteria() []Constraint {
@@ -121,6 +121,10 @@ func uniqueColumns() map[string]string {
 		"history.id":  "history_key",
 
 		"token_days.component, token_days.day": "token_days_key",
+
+		"alerts.name": "alerts_key",
+		"alert_deliveries.receiver, alert_deliveries.name": "alert_deliveries_key",
+		"alert_position.id": "alert_position_key",
 
 		"feed.number":                  "feed_key",
 		"totals.id":                    "totals_key",

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,8 +70,8 @@ func (d *Database) Record(ctx context.Context, fence *int64, records []registry.
 	})
 	err := d.atomic(ctx, func(ctx context.Context, in session, _ int) error {
 		if fence != nil {
-			if err := beat(ctx, in, *fence); err != nil {
-				return err
+			if held, err := beat(ctx, in, leaseOfPatrol, *fence); err != nil || !held {
+				return cmp.Or(err, registry.ErrLeaseLost)
 			}
 		}
 		if len(records) == 0 {

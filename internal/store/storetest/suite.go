@@ -26,6 +26,7 @@ func Run(t *testing.T, fresh Fresh) {
 	t.Helper()
 	tests := ofRegistry()
 	maps.Copy(tests, ofTaskGate())
+	maps.Copy(tests, ofAlerts())
 	maps.Copy(tests, ofFeed())
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

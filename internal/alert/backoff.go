@@ -1,0 +1,31 @@
+package alert
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// When a receiver that could not be told is tried again.
+const (
+	firstPause = time.Second      // after the first attempt; each later one is twice as long
+	maxPause   = 15 * time.Minute // but no longer than this
+	// maxAsked bounds what a receiver may ask for with Retry-After.
+	maxAsked = time.Hour
+	// GiveUpAfter is how long something is tried to be told.
+	GiveUpAfter = 24 * time.Hour
+)
+
+// pauseAfter is how long nothing is tried after so many attempts in a row that
+// failed: a part of the doubled pause between a half and the whole, which the seed
+// decides, so that receivers and processes do not try in step.
+func pauseAfter(attempts int, asked time.Duration, seed string) time.Duration {
+	pause := maxPause
+	if shift := max(attempts-1, 0); shift < 10 {
+		pause = min(firstPause<<shift, maxPause)
+	}
+	sum := fnv.New32a()
+	_, _ = fmt.Fprintf(sum, "%s %d", seed, attempts)
+	pause = pause/2 + time.Duration(float64(pause/2)*float64(sum.Sum32())/(1<<32))
+	return max(pause, min(asked, maxAsked))
+}

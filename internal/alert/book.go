@@ -1,0 +1,263 @@
+package alert
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/feed"
+)
+
+// book is all that is kept, in memory: of the one process that holds the lease,
+// which writes every change to the store first.
+type book struct {
+	mu         sync.Mutex
+	position   *feed.Position
+	alerts     map[string]*Alert // by key
+	deliveries map[told]*Delivery
+	busy       map[string]int // keys of alerts that are being told just now
+	most       int            // alerts that are kept
+}
+
+// told is a receiver and the key of an alert.
+type told struct{ receiver, key string }
+
+// newBook is the book of all that is kept. A clock that was set back, or that of
+// another process, keeps nothing from being tried for longer than a receiver may
+// ask for.
+func newBook(kept Kept, most int, now time.Time) *book {
+	b := &book{
+		position: kept.Position, alerts: make(map[string]*Alert, len(kept.Alerts)),
+		deliveries: make(map[told]*Delivery, len(kept.Deliveries)), busy: map[string]int{}, most: most,
+	}
+	for i := range kept.Alerts {
+		b.alerts[kept.Alerts[i].Key] = &kept.Alerts[i]
+	}
+	for i := range kept.Deliveries {
+		d := &kept.Deliveries[i]
+		if d.Next.After(now.Add(maxAsked)) {
+			d.Next = now
+		}
+		if d.ToldAt.After(now) {
+			d.ToldAt = now
+		}
+		b.deliveries[told{d.Receiver, d.Key}] = d
+	}
+	return b
+}
+
+// take makes a change that was written.
+func (b *book) take(change *Change) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if change.Move != nil {
+		b.position = &change.Move.To
+	}
+	for i := range change.Alerts {
+		b.alerts[change.Alerts[i].Key] = &change.Alerts[i]
+	}
+	for i := range change.Deliveries {
+		d := &change.Deliveries[i]
+		b.deliveries[told{d.Receiver, d.Key}] = d
+	}
+	for _, key := range change.Gone {
+		delete(b.alerts, key)
+	}
+	if len(change.Gone)+len(change.Forgotten) == 0 {
+		return
+	}
+	for at := range b.deliveries {
+		if _, is := b.alerts[at.key]; !is || slices.Contains(change.Forgotten, at.receiver) {
+			delete(b.deliveries, at)
+		}
+	}
+}
+
+// alert returns the alert with a key.
+func (b *book) alert(key string) (Alert, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	found, is := b.alerts[key]
+	if !is {
+		return Alert{}, false
+	}
+	return *found, true
+}
+
+// firing returns the alerts of a kind that fire, in the order of their keys.
+func (b *book) firing(kind Kind) []Alert {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var found []Alert
+	for _, each := range b.alerts {
+		if each.Kind == kind && each.State == Firing {
+			found = append(found, *each)
+		}
+	}
+	slices.SortFunc(found, func(x, y Alert) int { return cmp.Compare(x.Key, y.Key) })
+	return found
+}
+
+// counts returns how many alerts of each kind fire.
+func (b *book) counts() map[Kind]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	counts := map[Kind]int{OfComponent: 0, OfRun: 0, OfTask: 0, OfAlerts: 0}
+	for _, each := range b.alerts {
+		if each.State == Firing {
+			counts[each.Kind]++
+		}
+	}
+	return counts
+}
+
+// room is how many more alerts may be kept.
+func (b *book) room() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.most - len(b.alerts)
+}
+
+// admit leaves out alerts that are new and for which there is no room, and tells
+// whether there were any.
+func (b *book) admit(alerts []Alert) (admitted []Alert, refused bool) {
+	room := b.room()
+	for i := range alerts {
+		if _, is := b.alert(alerts[i].Key); !is {
+			if room <= 0 {
+				refused = true
+				continue
+			}
+			room--
+		}
+		admitted = append(admitted, alerts[i])
+	}
+	return admitted, refused
+}
+
+// spent returns the keys of up to limit alerts that need not be kept: they ended
+// long enough ago to be another trouble if they come back, and nobody is still to
+// be told; or nobody could be told for too long.
+func (b *book) spent(now time.Time, receivers []Receiver, limit int) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var keys []string
+	for key, a := range b.alerts {
+		ago := now.Sub(a.ChangedAt)
+		if a.State == Firing || ago < SoonAgain || b.busy[key] > 0 || len(keys) == limit {
+			continue
+		}
+		open := slices.ContainsFunc(receivers, func(r Receiver) bool {
+			_, is := due(a, b.deliveries[told{r.Name, key}], 0)
+			return is && r.wants(a.Kind)
+		})
+		if !open || ago > ForgetAfter {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// strangers returns whose deliveries are kept and who is no receiver any more.
+func (b *book) strangers(receivers []Receiver) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var names []string
+	for at := range b.deliveries {
+		known := slices.ContainsFunc(receivers, func(r Receiver) bool { return r.Name == at.receiver })
+		if !known && !slices.Contains(names, at.receiver) {
+			names = append(names, at.receiver)
+		}
+	}
+	return names
+}
+
+// pending is something to be told.
+type pending struct {
+	alert    Alert
+	delivery Delivery
+	due      time.Time
+}
+
+func (p *pending) word() Word { return Word{p.alert.ID, p.alert.State} }
+
+// reminder reports whether the receiver has taken this already, and is to have it
+// again before it takes it for ended.
+func (p *pending) reminder() bool { return p.delivery.Told == p.word() }
+
+// pending returns what a receiver is to be told, what is due first before the
+// rest. What fires is told again every so often, unless that is 0.
+func (b *book) pending(r *Receiver, again time.Duration) []pending {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var found []pending
+	for key, a := range b.alerts {
+		if !r.wants(a.Kind) {
+			continue
+		}
+		d := b.deliveries[told{r.Name, key}]
+		at, is := due(a, d, again)
+		if !is {
+			continue
+		}
+		next := pending{alert: *a, due: at, delivery: Delivery{Receiver: r.Name, Key: key}}
+		if d != nil {
+			next.delivery = *d
+		}
+		found = append(found, next)
+	}
+	slices.SortFunc(found, func(x, y pending) int {
+		return cmp.Or(x.due.Compare(y.due), x.alert.ChangedAt.Compare(y.alert.ChangedAt), cmp.Compare(x.alert.Key, y.alert.Key))
+	})
+	return found
+}
+
+// hold keeps alerts from being removed, as long as they are still what they were;
+// it returns those.
+func (b *book) hold(of []pending) []pending {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := of[:0:0]
+	for i := range of {
+		if a, is := b.alerts[of[i].alert.Key]; is && (Word{a.ID, a.State}) == of[i].word() {
+			b.busy[a.Key]++
+			held = append(held, of[i])
+		}
+	}
+	return held
+}
+
+func (b *book) release(held []pending) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range held {
+		if key := held[i].alert.Key; b.busy[key] > 1 {
+			b.busy[key]--
+		} else {
+			delete(b.busy, key)
+		}
+	}
+}
+
+// due tells whether there is anything to tell of an alert, and from when on. A
+// newer word takes the place of one that was not taken yet; an end is told only to
+// whoever may think that the alert fires.
+func due(a *Alert, d *Delivery, again time.Duration) (time.Time, bool) {
+	if d == nil {
+		d = &Delivery{}
+	}
+	switch word := (Word{a.ID, a.State}); {
+	case a.State == Resolved && !d.Heard:
+		return time.Time{}, false
+	case d.Told == word:
+		at := d.ToldAt.Add(again)
+		if d.Next.After(at) {
+			at = d.Next
+		}
+		return at, again > 0 && a.State == Firing
+	case d.Tried == word:
+		return d.Next, !d.GivenUp
+	}
+	return time.Time{}, true
+}

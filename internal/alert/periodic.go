@@ -1,0 +1,173 @@
+package alert
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// recheck reads the components again whose alerts fire, since that one is steady
+// or not registered any more is no event; and all of them at the beginning, and as
+// long as there is no room for alerts.
+func (s *shift) recheck(ctx context.Context) error {
+	now := s.Now()
+	if err := s.make(ctx, expired(s.book.firing(OfRun), now), nil); err != nil {
+		return err
+	}
+	var names []string
+	for _, a := range s.book.firing(OfComponent) {
+		names = append(names, a.Subject)
+	}
+	if s.rechecked.IsZero() || s.noRoom {
+		s.noRoom = false
+		registered := s.Registry.Registered()
+		for i := range registered.Components {
+			name := registered.Components[i].Name
+			if before := s.before(OfComponent, name); before == nil || before.State == Resolved {
+				names = append(names, name)
+			}
+		}
+	}
+	made, err := s.components(ctx, names)
+	if err != nil {
+		return err
+	}
+	if err := s.make(ctx, made, nil); err != nil {
+		return err
+	}
+	tooMany, changes, err := ofTooMany(s.before(OfAlerts, "open"), s.noRoom || s.noRoomForClaims, s.book.room(), s.MaxOpen, now)
+	if err != nil || !changes {
+		return err
+	}
+	return s.keep(ctx, tooMany)
+}
+
+// keep writes an alert for which there is always room.
+func (s *shift) keep(ctx context.Context, a Alert) error {
+	if err := s.write(ctx, &Change{Alerts: []Alert{a}}); err != nil {
+		return err
+	}
+	s.announce(ctx, []Alert{a})
+	return nil
+}
+
+// claims ends the alerts of claims that have their verdict, and makes those of
+// claims that wait for too long.
+func (s *shift) claims(ctx context.Context) error {
+	over, err := s.decided(ctx)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	if s.settings.ClaimWaits <= 0 || !s.settings.wanted(OfTask) {
+		s.noRoomForClaims = false
+		for _, a := range s.book.firing(OfTask) {
+			over = append(over, a.ended(now, now, "claims that wait are not alerted any more"))
+		}
+		return s.make(ctx, over, nil)
+	}
+	if err := s.make(ctx, over, nil); err != nil {
+		return err
+	}
+	for {
+		limit := min(max(s.book.room(), 0)+1, MaxWritten)
+		waiting, err := s.waiting(ctx, now.Add(-s.settings.ClaimWaits), limit)
+		if err != nil {
+			return err
+		}
+		s.noRoomForClaims = len(waiting) > s.book.room()
+		var made []Alert
+		for i := range waiting {
+			a, err := ofClaim(&waiting[i], now)
+			if err != nil {
+				return err
+			}
+			made = append(made, a)
+		}
+		noRoom := s.noRoom
+		err = s.make(ctx, made, nil)
+		s.noRoom = noRoom
+		if err != nil || len(waiting) < limit || s.noRoomForClaims {
+			return err
+		}
+	}
+}
+
+func (s *shift) waiting(ctx context.Context, before time.Time, limit int) ([]Claim, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	return s.Store.Waiting(ctx, before, limit)
+}
+
+// decided returns the alerts that end with the verdicts on their claims.
+func (s *shift) decided(ctx context.Context) ([]Alert, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	verdicts, err := s.Store.Decided(ctx, MaxWritten)
+	if err != nil {
+		return nil, err
+	}
+	var over []Alert
+	now := s.Now()
+	for _, verdict := range verdicts {
+		if before := s.before(OfTask, string(verdict.TaskID)); before != nil && before.State == Firing {
+			over = append(over, before.ended(verdict.At, now, "the claim was "+string(verdict.Status)))
+		}
+	}
+	return over, nil
+}
+
+// tidy removes alerts that need not be kept any more.
+func (s *shift) tidy(ctx context.Context) error {
+	for {
+		gone := s.book.spent(s.Now(), s.settings.Receivers, MaxWritten)
+		if len(gone) == 0 {
+			return nil
+		}
+		if err := s.write(ctx, &Change{Gone: gone}); err != nil {
+			return err
+		}
+	}
+}
+
+// index finds the components of the registered set by their names.
+type index struct {
+	of    *registry.Registered
+	names map[string]indexed
+}
+
+type indexed struct {
+	component    *registry.Component
+	registration registry.Registration
+}
+
+func (x *index) update(registered *registry.Registered) error {
+	if x.of == registered {
+		return nil
+	}
+	names := make(map[string]indexed, len(registered.Components))
+	for i := range registered.Components {
+		component := &registered.Components[i]
+		definition, err := component.Definition()
+		if err != nil {
+			return err
+		}
+		names[component.Name] = indexed{component, registry.Registration{Name: component.Name, Kind: component.Kind(), Definition: definition}}
+	}
+	x.of, x.names = registered, names
+	return nil
+}
+
+// read is the status of a component, and whether it is registered. What is known of
+// it under another definition says nothing about it.
+func (x *index) read(name string, known registry.Known, now time.Time) (registry.Reading, bool) {
+	found, is := x.names[name]
+	switch {
+	case !is:
+		return registry.Reading{}, false
+	case known.Registration != found.registration:
+		return found.component.Read(registry.Standing{RegisteredAt: now}, now), true
+	}
+	return found.component.Read(known.Standing, now), true
+}

@@ -1,0 +1,217 @@
+package alert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// fire makes an alert that fires. Fault: Unavailable.
+func fire(kind Kind, subject string, since, now time.Time, said Said) (Alert, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Alert{}, fault.New(fault.Unavailable, "no id could be made for an alert: %v", err)
+	}
+	return Alert{
+		ID: id.String(), Key: keyOf(kind, subject), Kind: kind, Subject: subject, State: Firing,
+		Since: whole(since), ChangedAt: whole(now), Said: said,
+	}, nil
+}
+
+// whole is a moment as precisely as it is kept.
+func whole(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
+
+// ended is an alert that has ended.
+func (a Alert) ended(at, now time.Time, how string) Alert {
+	a.State, a.EndedAt, a.ChangedAt, a.EndsAt = Resolved, whole(at), whole(now), time.Time{}
+	if a.EndedAt.Before(a.Since) {
+		a.EndedAt = a.Since
+	}
+	a.Said.Ended = how
+	return a
+}
+
+// ofComponent returns what becomes of a component's alert, and whether anything
+// does. A component that is probing or unknown changes nothing. The first return
+// to available is told at once; when the component has failed again soon after,
+// the alert ends only once it has been available for SteadyFor, and never while it
+// is flapping.
+func ofComponent(before *Alert, r *registry.Reading, now time.Time) (Alert, bool, error) {
+	fires := before != nil && before.State == Firing
+	began := now
+	if at, err := time.Parse(time.RFC3339, r.Since); err == nil {
+		began = at
+	}
+	switch {
+	case r.Status == registry.Unavailable && !fires:
+		made, err := fire(OfComponent, r.Name, began, now, sayComponent(r))
+		if before != nil && now.Sub(before.ChangedAt) < SoonAgain {
+			made.Again = before.Again + 1
+		}
+		return made, err == nil, err
+	case r.Status != registry.Available || !fires || r.Flapping:
+		return Alert{}, false, nil
+	case before.Again > 0 && now.Sub(began) < SteadyFor:
+		return Alert{}, false, nil
+	}
+	return before.ended(began, now, r.Name+" is available again"), true, nil
+}
+
+// ofRun returns what becomes of a run's alert by the newest preflight that let it
+// start, and whether anything does.
+func ofRun(before *Alert, kept *registry.KeptPreflight, now time.Time) (Alert, bool, error) {
+	if before != nil && kept.At.Before(before.Since) {
+		return Alert{}, false, nil
+	}
+	run, slots := kept.Preflight.Run, fallbacksOf(&kept.Preflight)
+	fires, ends := before != nil && before.State == Firing, whole(kept.At.Add(RunFor))
+	switch {
+	case len(slots) == 0 && fires:
+		return before.ended(kept.At, now, run+" started again, without a fallback"), true, nil
+	case len(slots) == 0 || !now.Before(ends):
+		return Alert{}, false, nil
+	case fires && sameSlots(before.Said.Slots, slots):
+		extended := *before
+		extended.EndsAt = ends
+		return extended, ends.After(before.EndsAt), nil
+	case before != nil && !before.Since.Before(whole(kept.At)):
+		return Alert{}, false, nil // this start was told, and has ended
+	}
+	made, err := fire(OfRun, run, kept.At, now, sayRun(run, slots))
+	made.EndsAt = ends
+	return made, err == nil, err
+}
+
+// expired returns the alerts of runs that end by themselves.
+func expired(firing []Alert, now time.Time) []Alert {
+	var over []Alert
+	for _, a := range firing {
+		if !a.EndsAt.IsZero() && !now.Before(a.EndsAt) {
+			over = append(over, a.ended(a.EndsAt, now, fmt.Sprintf("%s started on a fallback more than %v ago", a.Subject, spoken(RunFor))))
+		}
+	}
+	return over
+}
+
+// ofClaim makes the alert of a claim that waits for its verdict.
+func ofClaim(c *Claim, now time.Time) (Alert, error) {
+	return fire(OfTask, string(c.TaskID), c.ClaimedAt, now, Said{
+		Summary: fmt.Sprintf("a claim has waited for its verdict for %v", spoken(now.Sub(c.ClaimedAt))),
+		Title:   registry.Shorten(c.Title, maxTitle), ClaimedBy: string(c.ClaimedBy),
+	})
+}
+
+// ofTooMany makes or ends the alert that says that there are more alerts than are
+// kept, and tells whether anything becomes of it.
+func ofTooMany(before *Alert, refused bool, room, most int, now time.Time) (Alert, bool, error) {
+	fires := before != nil && before.State == Firing
+	switch {
+	case refused && !fires:
+		made, err := fire(OfAlerts, "open", now, now, Said{
+			Summary: fmt.Sprintf("there are more than %d alerts; what comes beyond is not alerted on its own", most),
+		})
+		return made, err == nil, err
+	case fires && !refused && room > most/10:
+		return before.ended(now, now, "there is room for alerts again"), true, nil
+	}
+	return Alert{}, false, nil
+}
+
+func sayComponent(r *registry.Reading) Said {
+	said := Said{
+		Summary: r.Name + " is unavailable", Reason: registry.Shorten(r.Reason, maxReason),
+		Causes: atMost(slices.Clone(r.Causes), maxCauses), Component: r.Kind,
+	}
+	if r.ResultID != nil {
+		said.ResultID = *r.ResultID
+	}
+	if entry, known := firstCause(r.Causes).Entry(); known {
+		said.Summary += ": " + lowerFirst(strings.TrimSuffix(entry.Sentence, "."))
+	}
+	return said
+}
+
+func sayRun(run string, slots []Fallback) Said {
+	said := Said{Slots: slots}
+	var filled []string
+	for _, slot := range slots {
+		filled = append(filled, fmt.Sprintf("%s is filled by %s", slot.Slot, slot.Component))
+	}
+	const shown = 3
+	if more := len(filled) - shown; more > 0 {
+		filled = append(filled[:shown], fmt.Sprintf("%d more", more))
+	}
+	said.Summary = fmt.Sprintf("%s started on a fallback: %s", run, strings.Join(filled, ", "))
+	if len(slots[0].Failed) > 0 {
+		said.Causes, said.Reason = slots[0].Failed[0].Causes, slots[0].Failed[0].Reason
+	}
+	return said
+}
+
+// fallbacksOf returns the slots that are not filled by their primary, when the run
+// was let start.
+func fallbacksOf(p *registry.Preflight) []Fallback {
+	var slots []Fallback
+	for i := range p.Slots {
+		slot := &p.Slots[i]
+		if !p.Allowed || !slot.OK || !slot.Fallback || len(slots) == maxFallbacks {
+			continue
+		}
+		filled := Fallback{Slot: slot.Slot, Component: slot.Component, Failed: []Failed{}}
+		for j := range slot.Attempts {
+			attempt := &slot.Attempts[j]
+			if attempt.Component == slot.Component || len(filled.Failed) == maxFailed {
+				break
+			}
+			filled.Failed = append(filled.Failed, Failed{
+				Component: attempt.Component, Causes: atMost(append([]registry.Cause{}, attempt.Causes...), maxCauses),
+				Reason: registry.Shorten(attempt.Reason, maxReason),
+			})
+		}
+		slots = append(slots, filled)
+	}
+	return slots
+}
+
+// sameSlots reports whether the same slots are filled by the same components.
+func sameSlots(a, b []Fallback) bool {
+	return slices.EqualFunc(a, b, func(x, y Fallback) bool { return x.Slot == y.Slot && x.Component == y.Component })
+}
+
+func atMost[T any](list []T, most int) []T { return list[:min(len(list), most)] }
+
+func firstCause(causes []registry.Cause) registry.Cause {
+	if len(causes) == 0 {
+		return ""
+	}
+	return causes[0]
+}
+
+// lowerFirst is a sentence as it goes on after a colon.
+func lowerFirst(sentence string) string {
+	if rest, ok := strings.CutPrefix(sentence, "The "); ok {
+		return "the " + rest
+	}
+	return sentence
+}
+
+// spoken is a time as people say it.
+func spoken(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d hours", int(d/time.Hour))
+	case d >= time.Hour:
+		return "an hour"
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d minutes", int(d/time.Minute))
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,138 @@
+package alert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// Bounds of one attempt.
+const (
+	SendTimeout    = 10 * time.Second
+	maxAnswer      = 64 << 10 // bytes of an answer that are read
+	maxConnections = 2        // that are kept open to a receiver
+	idleFor        = 90 * time.Second
+)
+
+// outcome is what came of an attempt to tell a receiver.
+type outcome struct {
+	err     error         // nil when it was taken
+	final   bool          // trying again is of no use
+	unheard bool          // the receiver has surely not taken it
+	after   time.Duration // how long the receiver asks to be left alone; 0 when it does not
+}
+
+// newClient makes the client by which receivers are told. They are the operator's
+// own choice, so addresses of this machine and of private networks are dialled;
+// link-local addresses and metadata services are not. Redirects are not followed,
+// and no proxy is used.
+func newClient() *http.Client {
+	dialer := net.Dialer{Timeout: SendTimeout, ControlContext: func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
+		if address, err := netip.ParseAddrPort(dialled); err != nil || !(registry.Network{}).Permits("", address) {
+			return errors.New("the address " + dialled + " may not be dialled")
+		}
+		return nil
+	}}
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: SendTimeout,
+			MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections, MaxIdleConns: MaxReceivers * maxConnections,
+			IdleConnTimeout: idleFor, MaxResponseHeaderBytes: maxAnswer, ResponseHeaderTimeout: SendTimeout,
+		},
+	}
+}
+
+// unfollowing is the client with what no receiver may change.
+func unfollowing(client *http.Client) *http.Client {
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	own.Jar, own.Timeout = nil, SendTimeout
+	return &own
+}
+
+// request is what is posted to a receiver.
+type request struct {
+	url    string // a secret, as the headers are
+	header http.Header
+	body   []byte
+}
+
+// post tells a receiver. Of the address only the host is part of an error, and
+// nothing of the headers, the body and the answer, which might repeat them.
+func post(ctx context.Context, client *http.Client, r *request, now time.Time) outcome {
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	made, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(r.body))
+	if err != nil {
+		return outcome{err: errors.New("its url is not an address"), unheard: true}
+	}
+	made.Header = r.header
+	answer, err := client.Do(made)
+	if err != nil {
+		return outcome{err: harmless(err, sent.Load()), unheard: !sent.Load()}
+	}
+	defer func() { _ = answer.Body.Close() }()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
+	return judge(answer, now)
+}
+
+// judge says what an answer means.
+func judge(answer *http.Response, now time.Time) outcome {
+	code := answer.StatusCode
+	if code >= http.StatusOK && code < http.StatusMultipleChoices {
+		return outcome{}
+	}
+	o := outcome{err: fmt.Errorf("it answered with the status %d", code), after: retryAfter(answer.Header.Get("Retry-After"), now)}
+	switch {
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
+		o.unheard = true
+	case code < http.StatusInternalServerError:
+		o.final, o.unheard = true, true
+		if code < http.StatusBadRequest {
+			o.err = fmt.Errorf("it answered with the status %d; redirects are not followed", code)
+		}
+	}
+	return o
+}
+
+// harmless is an error of the client without the address, which may be a secret,
+// and without what the receiver said.
+func harmless(err error, sent bool) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("it did not answer within %v", SendTimeout)
+	case !sent:
+		return errors.New(registry.Shorten(err.Error(), maxReason))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return errors.New("it ended the connection before it had answered")
+	}
+	return errors.New("its answer could not be read as HTTP")
+}
+
+// retryAfter reads the header of that name: seconds or a date.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
