@@ -34,7 +34,10 @@ func ago(d time.Duration) *task.Time { return new(task.At(noon().Add(-d))) }
 // someTasks is a tally with every status.
 func someTasks() counted {
 	return counted{
-		tally:  task.Tally{Created: 10, Claimed: 7, Verified: 4, Rejected: 1, RolledUpAt: ago(3 * time.Second)},
+		tally: task.Tally{
+			Created: 10, Claimed: 7, Verified: 4, Rejected: 1, RolledUpAt: ago(3 * time.Second),
+			VerdictLatency: task.Latency{Count: 5, SumSeconds: 100_060.5, Buckets: []task.LatencyBucket{{Seconds: 15, Count: 3}, {Seconds: 60, Count: 4}, {Seconds: 86_400, Count: 4}}},
+		},
 		oldest: task.Oldest{Pending: ago(time.Hour), Claimed: ago(90 * time.Second)},
 	}
 }
@@ -54,6 +57,11 @@ func TestMetrics_tellWhatWasCountedOfTasks(t *testing.T) {
 		`countersign_oldest_task_age_seconds{status="pending"} 3600`,
 		`countersign_oldest_task_age_seconds{status="claimed"} 90`,
 		`countersign_rollup_age_seconds 3`,
+		`countersign_task_verdict_latency_seconds_bucket{le="15"} 3`,
+		`countersign_task_verdict_latency_seconds_bucket{le="60"} 4`,
+		`countersign_task_verdict_latency_seconds_bucket{le="+Inf"} 5`,
+		`countersign_task_verdict_latency_seconds_sum 100060.5`,
+		`countersign_task_verdict_latency_seconds_count 5`,
 		`countersign_scrape_source_up{source="tasks"} 1`,
 	} {
 		if !slices.Contains(lines, want) {

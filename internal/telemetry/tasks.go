@@ -44,7 +44,7 @@ func (m *Metrics) readTasks(ctx context.Context) ([]prometheus.Collector, error)
 	age := gauges("oldest_task_age_seconds", "For how long the oldest open task has had its status; 0 when there is none.", "status")
 	age.WithLabelValues(string(task.Pending)).Set(secondsSince(oldest.Pending, now))
 	age.WithLabelValues(string(task.Claimed)).Set(secondsSince(oldest.Claimed, now))
-	all := []prometheus.Collector{tasks, transitions, age}
+	all := []prometheus.Collector{tasks, transitions, age, verdicts(tally.VerdictLatency)}
 	if tally.RolledUpAt != nil {
 		counted := gauge("rollup_age_seconds", "How long ago it was last looked for transitions to be counted; missing when that never was.")
 		counted.Set(secondsSince(tally.RolledUpAt, now))
@@ -52,6 +52,28 @@ func (m *Metrics) readTasks(ctx context.Context) ([]prometheus.Collector, error)
 	}
 	return all, nil
 }
+
+// verdicts is a histogram that was counted elsewhere.
+func verdicts(counted task.Latency) prometheus.Collector {
+	buckets := map[float64]uint64{}
+	for _, bound := range task.LatencyBounds() {
+		buckets[bound.Seconds()] = 0
+	}
+	for _, each := range counted.Buckets {
+		buckets[float64(each.Seconds)] = uint64(max(each.Count, 0))
+	}
+	about := prometheus.NewDesc(namespace+"_task_verdict_latency_seconds", "How long after its claim a verdict was given, of all verdicts that were counted.", nil, nil)
+	return constant{prometheus.MustNewConstHistogram(about, uint64(max(counted.Count, 0)), counted.SumSeconds, buckets)}
+}
+
+// constant collects one metric that does not change.
+type constant struct{ metric prometheus.Metric }
+
+// Describe implements prometheus.Collector.
+func (c constant) Describe(out chan<- *prometheus.Desc) { out <- c.metric.Desc() }
+
+// Collect implements prometheus.Collector.
+func (c constant) Collect(out chan<- prometheus.Metric) { out <- c.metric }
 
 // secondsSince is 0 for no moment, and for one to come.
 func secondsSince(moment *task.Time, now time.Time) float64 {

@@ -46,6 +46,7 @@ type Tracing struct {
 	provider *sdktrace.TracerProvider // nil while there is no collector
 	sender   *sender
 	version  string
+	flush    time.Duration // flushTime; tests shorten it
 }
 
 // NewTracing returns the tracing that the environment asks for: OTLP over HTTP to
@@ -79,7 +80,7 @@ func NewTracing(ctx context.Context, getenv func(string) string, version string,
 	out := &sender{SpanExporter: exporter, log: log}
 	return &Tracing{
 		provider: sdktrace.NewTracerProvider(sdktrace.WithBatcher(out), sdktrace.WithResource(about)),
-		sender:   out, version: version,
+		sender:   out, version: version, flush: flushTime,
 	}, nil
 }
 
@@ -130,7 +131,7 @@ func (t *Tracing) Shutdown(ctx context.Context) {
 	if t.provider == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.flush)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.sender.tell(ctx, errors.Join(err, t.sender.Shutdown(ctx))) // breaks off what is on its way
