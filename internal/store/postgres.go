@@ -39,7 +39,8 @@ const (
 // postgresEngine runs each statement on a pooled connection, where it commits by
 // itself.
 type postgresEngine struct {
-	pool *sql.DB
+	pool   *sql.DB
+	waited func(time.Duration)
 }
 
 // settledTurns are the transactions before the oldest one that is not over. Those
@@ -88,7 +89,7 @@ func openPostgres(ctx context.Context, location string, options Options) (*Datab
 	pool.SetMaxIdleConns(options.Connections)
 	pool.SetConnMaxIdleTime(idleConnection)
 	opened := &Database{
-		dialect: postgresDialect(), options: options, location: displayed(config), engine: &postgresEngine{pool: pool},
+		dialect: postgresDialect(), options: options, location: displayed(config), engine: &postgresEngine{pool: pool, waited: options.Waited},
 	}
 	err = opened.retry(ctx, func(int) error { return migratePostgres(ctx, pool, opened.location) })
 	if err != nil {
@@ -121,8 +122,14 @@ func migratePostgres(ctx context.Context, pool *sql.DB, location string) error {
 			WithHint("Create a database with ENCODING 'UTF8'.")
 	}
 	lacking, err := postgresLacking(ctx, pool, location)
-	if err != nil || len(lacking) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(lacking) == 0 {
+		behind, err := one[bool](ctx, pool, selectBehind)
+		if err != nil || !behind {
+			return err
+		}
 	}
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
@@ -133,6 +140,20 @@ func migratePostgres(ctx context.Context, pool *sql.DB, location string) error {
 	}
 	return tx.Commit()
 }
+
+const (
+	// newestTurn is the turn of the newest event that was stored or counted.
+	newestTurn = `greatest(turn, coalesce((SELECT turn FROM feed ORDER BY turn DESC, number DESC LIMIT 1), 0))`
+
+	// selectBehind tells whether the transactions of this server have lower numbers
+	// than those of the server from which the database was copied.
+	selectBehind = `SELECT EXISTS (SELECT FROM totals WHERE id = 1
+	AND ` + newestTurn + ` >= origin + CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS BIGINT))`
+
+	// updateOrigin lets the turns go on behind the newest one.
+	updateOrigin = `UPDATE totals SET origin = ` + newestTurn + ` WHERE id = 1
+	AND ` + newestTurn + ` >= origin + CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS BIGINT)`
+)
 
 // postgresLacking reads the schema's version and returns what it lacks.
 func postgresLacking(ctx context.Context, in session, location string) ([]migration, error) {
@@ -183,7 +204,8 @@ func applyPostgres(ctx context.Context, tx *sql.Tx, location string) error {
 			return err
 		}
 	}
-	return nil
+	_, err = tx.ExecContext(ctx, updateOrigin)
+	return err
 }
 
 // errOutcomeOpen says that a statement was sent and no answer came.
@@ -193,12 +215,20 @@ var errOutcomeOpen = errors.New("the outcome is not known")
 // statement, the server is asked to cancel it and its answer is awaited: only a
 // broken connection leaves an outcome open.
 func (e *postgresEngine) write(ctx context.Context, do func(context.Context, session) error) error {
-	conn, err := e.pool.Conn(ctx)
+	conn, err := e.connection(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	return openOutcome(do(ctx, conn))
+}
+
+// connection waits for a connection of the pool.
+func (e *postgresEngine) connection(ctx context.Context) (*sql.Conn, error) {
+	asked := time.Now()
+	conn, err := e.pool.Conn(ctx)
+	e.waited(time.Since(asked))
+	return conn, err
 }
 
 // openOutcome marks the error of a statement that was sent and not answered.
@@ -214,7 +244,7 @@ func openOutcome(err error) error {
 // in the middle, since others may wait for what it has locked. Only the COMMIT
 // can leave the outcome open.
 func (e *postgresEngine) atomic(ctx context.Context, do func(context.Context, session) error) error {
-	conn, err := e.pool.Conn(ctx)
+	conn, err := e.connection(ctx)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ const (
 // any descriptor of it would drop SQLite's POSIX locks in this process.
 type sqliteEngine struct {
 	queue    *queue
+	waited   func(time.Duration)
 	path     string
 	files    []seen // what the path held when it was opened
 	readPool *sql.DB
@@ -61,7 +62,7 @@ func openSQLite(ctx context.Context, location string, options Options) (*Databas
 	if err != nil {
 		return nil, err
 	}
-	engine := &sqliteEngine{queue: &queue{lock: newFileLock(file)}, path: file}
+	engine := &sqliteEngine{queue: &queue{lock: newFileLock(file)}, waited: options.Waited, path: file}
 	opened := &Database{dialect: sqliteDialect(), options: options, location: file, engine: engine}
 	if err := engine.open(ctx); err != nil {
 		return nil, errors.Join(opened.explained("open the database", err), engine.close())
@@ -187,7 +188,9 @@ func (e *sqliteEngine) migrate(ctx context.Context, lacking []migration) error {
 var errNothingToKeep = errors.New("nothing to keep")
 
 func (e *sqliteEngine) write(ctx context.Context, do func(context.Context, session) error) error {
+	asked := time.Now()
 	release, err := e.queue.acquire(ctx)
+	e.waited(time.Since(asked))
 	if err != nil {
 		return err
 	}

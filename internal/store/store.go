@@ -39,6 +39,11 @@ type Options struct {
 	// DefaultConnections. SQLite has one connection for writes and a few for
 	// reads, whatever this says.
 	Connections int
+	// Waited is told how long each write waited for its turn, of those too that
+	// gave up: on SQLite in the queue of writers of all processes, on PostgreSQL for
+	// a connection, not for locks. It is called at once by many goroutines and must
+	// not block. Nil is nobody.
+	Waited func(time.Duration)
 }
 
 func (o Options) withDefaults() Options {
@@ -50,6 +55,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Connections <= 0 {
 		o.Connections = DefaultConnections
+	}
+	if o.Waited == nil {
+		o.Waited = func(time.Duration) {}
 	}
 	return o
 }

@@ -42,6 +42,7 @@ const (
 func attacks(t *testing.T, location string) {
 	db := open(t, location)
 	expand := stage(t, db)
+	talliesAgree(t, db, raw(t, location, false))
 	fired := map[string]bool{}
 	witness := raw(t, location, false)
 	before := dump(t, witness)
@@ -136,13 +137,20 @@ func strike(ctx context.Context, foreign *sql.DB, kind string, a attack, expand 
 	return failed
 }
 
-// dump returns every row of the task gate and the registry.
+// dump returns every row of the task gate, the feed and the registry.
 func dump(t testing.TB, foreign *sql.DB) []string {
 	t.Helper()
 	var found []string
 	for _, query := range []string{
 		"SELECT * FROM criteria ORDER BY task_id, number", "SELECT * FROM transitions ORDER BY task_id, number",
 		"SELECT * FROM tasks ORDER BY id", "SELECT id FROM heartbeat ORDER BY id",
+		"SELECT * FROM alerts ORDER BY name", "SELECT * FROM alert_deliveries ORDER BY receiver, name", "SELECT * FROM alert_position ORDER BY id",
+	} {
+		found = append(found, dumpQuery(t, foreign, query)...)
+	}
+	for _, query := range []string{
+		"SELECT * FROM feed ORDER BY turn, number", "SELECT * FROM totals", "SELECT * FROM latencies ORDER BY seconds",
+		"SELECT * FROM agents ORDER BY id", "SELECT * FROM pairs ORDER BY prover, verifier",
 	} {
 		found = append(found, dumpQuery(t, foreign, query)...)
 	}

@@ -22,7 +22,7 @@ func verdictOn(id, kind, agent string) string {
 const withoutKey = `, 'b', '{D}', NULL, NULL)`
 
 func allAttacks() []attack {
-	return slices.Concat(onCriteria(), onSteps(), onTexts(), onHistory(), onRows(), onBirth(), onLineage(), onSwitches(), onRegistry())
+	return slices.Concat(onCriteria(), onSteps(), onTexts(), onHistory(), onRows(), onBirth(), onLineage(), onSwitches(), onRegistry(), onAlerts(), onFeed())
 }
 
 // Invariant 1: criteria at birth.

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -21,11 +23,39 @@ func ofFeed() map[string]func(*testing.T, string) {
 		"everything that happens is an event":  everyEvent,
 		"events are read in pages":             eventPages,
 		"a roll-up counts every transition":    rolledUp,
+		"tallies are what a full scan counts":  countedModel,
+		"old events go once they were counted": keptEvents,
 		"a lineage is told around its task":    lineage,
 		"the latest results are told at once":  latestResults,
 		"the newest preflights are told":       newestPreflights,
 		"the oldest open tasks are told":       oldestTasks,
 		"an agent that did nothing is unknown": unknownAgent,
+	}
+}
+
+// settle waits until every event that is stored is settled: on PostgreSQL until no
+// transaction of the server's own, such as one that gathers statistics, is before.
+func settle(t testing.TB, db *store.Database, foreign *sql.DB) {
+	t.Helper()
+	patience := time.Now().Add(openWait)
+	for {
+		var stored, settled feed.Position
+		err := foreign.QueryRowContext(t.Context(), `SELECT turn, number FROM feed ORDER BY turn DESC, number DESC LIMIT 1`).Scan(&stored.Turn, &stored.Number)
+		if errors.Is(err, sql.ErrNoRows) {
+			return
+		}
+		if err == nil {
+			_, settled, err = db.Ends(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !settled.Before(stored) {
+			return
+		}
+		if time.Now().After(patience) {
+			t.Fatalf("the events up to %v are settled, those up to %v are stored", settled, stored)
+		}
 	}
 }
 
@@ -76,6 +106,7 @@ func everyEvent(t *testing.T, location string) {
 		{Kind: feed.Run, Subject: "nightly", What: feed.Allowed}, {Kind: feed.Run, Subject: "nightly", What: feed.Refused},
 		{Kind: feed.Run, Subject: "nightly", What: feed.AllowedOnFallback},
 	}
+	settle(t, db, raw(t, location, false))
 	got := mustEvents(t, db, feed.Position{})
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(feed.Event{}, "ID", "At")); diff != "" {
 		t.Fatalf("events (-want +got):\n%s", diff)
@@ -94,6 +125,7 @@ func eventPages(t *testing.T, location string) {
 	for range 5 {
 		brought(t, db, task.Claimed)
 	}
+	settle(t, db, raw(t, location, false))
 	all := mustEvents(t, db, feed.Position{})
 	var got []feed.Event
 	for after := (feed.Position{}); ; {
@@ -141,6 +173,7 @@ func rolledUp(t *testing.T, location string) {
 	decide(alice, mallory, task.KindVerified, -time.Hour)
 	decide(bob, alice, task.KindVerified, 48*time.Hour)
 	at := day()
+	settle(t, db, raw(t, location, false))
 	mustRollUp(t, db, at)
 	got, err := db.Tally(t.Context())
 	if err != nil {
@@ -239,6 +272,12 @@ func latestResults(t *testing.T, location string) {
 	want := map[string][]registry.Outcome{"asm": {registry.OutcomePassed, registry.OutcomeFailed}, "red": {registry.OutcomePassed}}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
 		t.Errorf("the latest results (-want +got):\n%s", diff)
+	}
+	for name, results := range got {
+		var proof struct{ ListTools *bool }
+		if err := json.Unmarshal(results[0].Proof, &proof); err != nil || proof.ListTools == nil {
+			t.Errorf("%s: the proof %s does not tell of its gates: %v", name, results[0].Proof, err)
+		}
 	}
 	if none, err := db.Recent(t.Context(), nil, 2); err != nil || len(none) != 0 {
 		t.Errorf("of no component: %v, %v", none, err)

@@ -97,11 +97,30 @@ ORDER BY at, kind, place, subject;
 -- The events. OR IGNORE of the outer statement would rule the insertion too; the
 -- check after it stands whatever that says.
 
-CREATE TRIGGER transitions_feed AFTER INSERT ON transitions
+CREATE TRIGGER transitions_feed AFTER INSERT ON transitions WHEN NEW.number = 1
 BEGIN
     INSERT INTO feed (kind, subject, what, at) VALUES ('task', NEW.task_id, NEW.to_status, NEW.at);
     SELECT RAISE(ABORT, 'transitions_feed') WHERE NOT EXISTS (SELECT 1 FROM feed
         WHERE number = (SELECT max(number) FROM feed) AND kind = 'task' AND subject = NEW.task_id AND what = NEW.to_status);
+END;
+
+-- The projection, as it was, with the event before it: see feed_follows.
+DROP TRIGGER transitions_project;
+CREATE TRIGGER transitions_project AFTER INSERT ON transitions WHEN NEW.number <> 1
+BEGIN
+    INSERT INTO feed (kind, subject, what, at) VALUES ('task', NEW.task_id, NEW.to_status, NEW.at);
+    SELECT RAISE(ABORT, 'transitions_feed') WHERE NOT EXISTS (SELECT 1 FROM feed
+        WHERE number = (SELECT max(number) FROM feed) AND kind = 'task' AND subject = NEW.task_id AND what = NEW.to_status);
+    UPDATE tasks SET
+        status = NEW.to_status,
+        claimed_by = CASE NEW.number WHEN 2 THEN NEW.agent_id ELSE claimed_by END,
+        claimed_at = CASE NEW.number WHEN 2 THEN NEW.at ELSE claimed_at END,
+        verified_by = CASE NEW.number WHEN 3 THEN NEW.agent_id END,
+        decided_at = CASE NEW.number WHEN 3 THEN NEW.at END,
+        updated_at = NEW.at
+    WHERE id = NEW.task_id AND status = NEW.from_status;
+    SELECT RAISE(ABORT, 'transitions_project')
+    WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE id = NEW.task_id AND status = NEW.to_status AND updated_at = NEW.at);
 END;
 
 CREATE TRIGGER changes_feed AFTER INSERT ON changes
@@ -121,12 +140,14 @@ BEGIN
         WHERE number = (SELECT max(number) FROM feed) AND kind = 'run' AND subject = NEW.run AND at = NEW.at);
 END;
 
--- An event tells of the newest that is stored of its subject, and comes last.
+-- An event tells of the newest that is stored of its subject, and comes last. That
+-- of a task comes before the task's row follows, and so once.
 
 CREATE TRIGGER feed_follows BEFORE INSERT ON feed
 WHEN CASE NEW.kind
     WHEN 'task' THEN (SELECT to_status = NEW.what AND at = NEW.at FROM transitions
-        WHERE task_id = NEW.subject ORDER BY number DESC LIMIT 1) IS NOT 1
+            WHERE task_id = NEW.subject ORDER BY number DESC LIMIT 1) IS NOT 1
+        OR EXISTS (SELECT 1 FROM tasks WHERE id = NEW.subject AND status = NEW.what)
     WHEN 'component' THEN (SELECT to_status = NEW.what AND at = NEW.at FROM changes
         WHERE component = NEW.subject ORDER BY number DESC LIMIT 1) IS NOT 1
     WHEN 'run' THEN NOT EXISTS (SELECT 1 FROM preflights WHERE run = NEW.subject AND at = NEW.at)
