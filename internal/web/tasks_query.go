@@ -90,7 +90,7 @@ func (a tasksAsked) in(order string) tasksAsked {
 func (a tasksAsked) query() task.Query {
 	limit := tasksPerPage
 	query := task.Query{
-		Limit:     &limit,
+		Limit: &limit, Order: &a.order,
 		CreatedBy: a.given(paramCreatedBy), ClaimedBy: a.given(paramClaimedBy),
 		VerifiableBy: a.given(paramVerifiableBy), Supersedes: a.given(paramSupersedes),
 	}
