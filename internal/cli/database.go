@@ -27,6 +27,11 @@ type registryDatabaseFlag struct {
 // that was given is not, since a mistyped one would be. The caller closes it.
 // Faults: InvalidArgument, NotFound, Unavailable.
 func openDatabase(ctx context.Context, p *process, location string) (*store.Database, error) {
+	return openDatabaseWith(ctx, p, location, store.Options{})
+}
+
+// openDatabaseWith is openDatabase for who has options.
+func openDatabaseWith(ctx context.Context, p *process, location string, options store.Options) (*store.Database, error) {
 	if location == "" {
 		var err error
 		if location, err = defaultDatabase(p.Getenv); err != nil {
@@ -38,7 +43,7 @@ func openDatabase(ctx context.Context, p *process, location string) (*store.Data
 				With(fault.Field, "db").WithHint("Make the folder, for the users that are to share the database, or correct --db.")
 		}
 	}
-	return store.Open(ctx, location, store.Options{})
+	return store.Open(ctx, location, options)
 }
 
 // openExisting opens a database for a command that needs a task to be there, so

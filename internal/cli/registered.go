@@ -83,7 +83,7 @@ func (f registryFlags) open(ctx context.Context, p *process, loaded *config.Conf
 	if err != nil {
 		return nil, err
 	}
-	made := &examining{Examiner: newExaminer(p, database, log), loaded: loaded, database: database}
+	made := &examining{Examiner: examiner.New(examinerOptions(p, database, log)), loaded: loaded, database: database}
 	if err := made.Use(ctx, loaded.Registered()); err != nil {
 		return nil, errors.Join(err, database.Close())
 	}
@@ -124,10 +124,10 @@ func (f registryFlags) with(ctx context.Context, p *process, loaded *config.Conf
 	return forShell(do(opened), p.JSON)
 }
 
-// newExaminer returns an examiner for which nothing is registered yet.
-func newExaminer(p *process, database *store.Database, log *slog.Logger) *examiner.Examiner {
-	return examiner.New(examiner.Options{
+// examinerOptions are what every examiner here is made from.
+func examinerOptions(p *process, database *store.Database, log *slog.Logger) examiner.Options {
+	return examiner.Options{
 		Store: database, Now: time.Now, Version: version, Resolve: p.resolver().Resolve, Eras: mcpwire.NewEras(), Log: log,
 		Key: func() (ed25519.PrivateKey, error) { return config.SigningKey(p.Getenv) },
-	})
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/store"
 )
 
 // defaultListen is where serve listens, and so where healthcheck asks.
@@ -43,6 +44,11 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
+	measured, err := newMeasured(ctx, p, log)
+	if err != nil {
+		return err
+	}
+	defer measured.tracing.Shutdown(ctx)
 	overruled := c.overruled()
 	listen, err := c.configure(p, loaded)
 	if err != nil {
@@ -53,14 +59,14 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	shown := showProgress(ctx, p.Err, "opening the database")
-	database, err := openDatabase(ctx, p, c.Database.DB)
+	database, err := openDatabaseWith(ctx, p, c.Database.DB, store.Options{Waited: measured.metrics.Waited})
 	shown()
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
 	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "").registering(loaded)
-	server, err := join(ctx, p, begun, loaded, database, log)
+	server, err := join(ctx, p, begun, loaded, database, measured, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

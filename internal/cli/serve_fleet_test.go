@@ -1,63 +1,10 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/countersign-dev/countersign/internal/registry"
 )
-
-func TestGlance_readsOnceASecondForAllWhoLook(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var read atomic.Int64
-		failing := errors.New("the database is gone")
-		seen := newGlance(func(ctx context.Context) ([]registry.Reading, error) {
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
-			}
-			if read.Add(1) > 1 {
-				return nil, failing
-			}
-			return []registry.Reading{{Name: "a"}}, ctx.Err()
-		})
-		gone, leave := context.WithCancel(t.Context())
-		leave()
-		if _, err := seen.look(gone); err == nil {
-			t.Error("who has left is answered")
-		}
-		read.Store(0)
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if readings, err := seen.look(t.Context()); err != nil || len(readings) != 1 {
-					t.Errorf("look = %v, %v", readings, err)
-				}
-			})
-		}
-		all.Wait()
-		if got := read.Load(); got != 1 {
-			t.Errorf("read %d times, want once", got)
-		}
-		<-time.After(glanceAge)
-		for range 2 {
-			if _, err := seen.look(t.Context()); !errors.Is(err, failing) {
-				t.Errorf("look = %v", err)
-			}
-		}
-		if got := read.Load(); got != 2 {
-			t.Errorf("read %d times, want twice", got)
-		}
-	})
-}
 
 func TestServe_logsTheRequestsOfProbesWhenAsked(t *testing.T) {
 	for level, want := range map[string]bool{"debug": true, "info": false, "error": false} {

@@ -12,69 +12,71 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/countersign-dev/countersign/gates"
 	"github.com/countersign-dev/countersign/internal/config"
+	"github.com/countersign-dev/countersign/internal/examiner"
+	"github.com/countersign-dev/countersign/internal/feed"
 	"github.com/countersign-dev/countersign/internal/httpapi"
-	"github.com/countersign-dev/countersign/internal/mcpserver"
 	"github.com/countersign-dev/countersign/internal/patrol"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/task"
-	"github.com/countersign-dev/countersign/internal/telemetry"
-	"github.com/countersign-dev/countersign/internal/web"
 )
 
 // server is all that serve runs.
 type server struct {
-	http    *httpapi.Server
-	patrol  *patrol.Patrol
-	reload  *reloading
-	hangups chan os.Signal
+	measured measured
+	gate     *task.Gate
+	overview *task.Overview
+	glance   *examiner.Glance
+	feed     *feed.Follower
+	patrol   *patrol.Patrol
+	reload   *reloading
+	http     *httpapi.Server
+	hangups  chan os.Signal
 }
 
 // join makes a server of its parts. It is closed when it has run.
-func join(ctx context.Context, p *process, begun serving, loaded *config.Config, database *store.Database, log *slog.Logger) (*server, error) {
-	examined := newExaminer(p, database, log)
+func join(ctx context.Context, p *process, begun serving, loaded *config.Config, database *store.Database, measured measured, log *slog.Logger) (*server, error) {
+	options := examinerOptions(p, database, log)
+	options.Tracer, options.Observer = measured.tracing.Tracer(), measured.metrics
+	examined := examiner.New(options)
 	if err := examined.Use(ctx, loaded.Registered()); err != nil {
 		return nil, err
 	}
-	seen := newGlance(examined.Readings)
-	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Version: begun.Version, Readings: seen.look})
-	patrols := patrol.New(patrol.Options{
-		Name: processName(begun.URL), Store: database, Examiner: examined, Log: log, Observer: metrics, Limits: limitsOf(loaded),
-	})
-	reload := &reloading{running: loaded, examiner: examined, patrol: patrols, metrics: metrics, log: log, resolve: p.resolver()}
-	pages, err := web.Pages(web.Options{
-		Version:   begun.Version,
-		URL:       begun.URL,
-		OverHTTP:  begun.Clients.HTTP.String(),
-		OverStdio: begun.Clients.Stdio.String(),
-		Registry:  begun.registryClients(),
-		Rejected:  reload.rejection.Load,
-		Tasks:     task.NewGate(database, time.Now),
-		Log:       log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	protocol := mcpserver.Options{Version: begun.Version, Log: log}
 	made := &server{
-		http: httpapi.New(httpapi.Options{
-			Service:  "countersign",
-			Version:  begun.Version,
-			MCP:      mcpserver.New(task.NewGate(database, time.Now), protocol).Handler(),
-			Registry: mcpserver.NewRegistry(examined, protocol).Handler(),
-			Metrics:  metrics.Handler(),
-			Pages:    pages,
-			Dependencies: []gates.Dependency{
-				gates.Required("database", databaseProof(database, log)),
-				gates.Required("patrol", gates.Func(patrols.Health)),
-			},
-			Log: log,
-		}),
-		patrol: patrols, reload: reload, hangups: make(chan os.Signal, 1),
+		measured: measured, gate: task.NewGate(database, time.Now), overview: task.NewOverview(database),
+		glance: examiner.NewGlance(examined), hangups: make(chan os.Signal, 1),
+	}
+	measured.sources.Overview, measured.sources.glance = made.overview, made.glance
+	made.feed = feed.NewFollower(feed.Options{
+		Store: database, Now: time.Now, Log: log, Before: refreshing(made.glance), Observer: measured.metrics,
+	})
+	made.patrol = patrol.New(patrol.Options{
+		Name: processName(begun.URL), Store: database, Examiner: examined, Log: log, Observer: measured.metrics, Limits: limitsOf(loaded),
+	})
+	made.reload = &reloading{
+		running: loaded, examiner: examined, patrol: made.patrol, metrics: measured.metrics, log: log, resolve: p.resolver(),
+	}
+	var err error
+	if made.http, err = made.endpoints(begun, database, log); err != nil {
+		return nil, err
 	}
 	signal.Notify(made.hangups, syscall.SIGHUP)
 	return made, nil
+}
+
+// refreshing reads the components of new events anew, before anybody is told.
+func refreshing(glance *examiner.Glance) func(context.Context, []feed.Event) {
+	return func(ctx context.Context, events []feed.Event) {
+		var names []string
+		for _, event := range events {
+			if event.Kind == feed.Component {
+				names = append(names, event.Subject)
+			}
+		}
+		if len(names) > 0 {
+			_ = glance.Refresh(ctx, names) // What could not be read anew is read when it is asked for.
+		}
+	}
 }
 
 // processName is how other processes on the same database call this one.
@@ -90,11 +92,14 @@ func limitsOf(loaded *config.Config) patrol.Limits {
 	return patrol.Limits{Concurrency: loaded.Patrol.Concurrency, PerHost: loaded.Patrol.PerHost, Retention: loaded.Retention}
 }
 
-// run serves, patrols and watches the configuration file until ctx is done.
+// run serves, patrols, follows what happens and watches the configuration file
+// until ctx is done.
 func (s *server) run(ctx context.Context, listener net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.http.Run(ctx, listener) })
 	group.Go(func() error { return s.patrol.Run(ctx) })
+	group.Go(func() error { return s.glance.Run(ctx) })
+	group.Go(func() error { return s.feed.Run(ctx) })
 	group.Go(func() error {
 		config.Watch(ctx, s.reload.running, s.hangups, func(next *config.Config, refused error) bool {
 			return s.reload.offer(ctx, next, refused)

@@ -150,7 +150,7 @@ func (s serving) text(paint painter) string {
 	noted("pages", s.URL+"/", "what waits, what works, who verifies whom")
 	noted("MCP", s.MCP, "tasks")
 	noted("", s.Registry, "components: may a run start?")
-	noted("API", s.OpenAPI, "the same as REST")
+	noted("API", s.OpenAPI, "the same for programs")
 	noted("healthz", s.Healthz, "is the process alive?")
 	noted("test", s.Test, "does it work? writes to the database and reads it back")
 	if s.Config != "" {
