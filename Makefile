@@ -22,7 +22,7 @@ NODE      := e2e/node/node_modules/.package-lock.json
 check: needs lint vet cross fuzz torture test
 
 # What the tests need of the machine: a PostgreSQL server, a C compiler for the
-# race detector, curl, and the npm packages of e2e/node.
+# race detector, curl, a browser, Prometheus, and the npm packages of e2e/node.
 needs: $(NODE)
 	./tools/needs.sh
 

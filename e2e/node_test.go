@@ -40,7 +40,7 @@ func absolute(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(full); err != nil {
-		t.Fatalf("%v; make needs installs the npm packages", err)
+		t.Fatalf("%v; make needs installs what the tests need", err)
 	}
 	return full
 }

@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
 # Installs, from Debian's own packages, what the tests need and this machine
-# lacks: a PostgreSQL server, a C compiler (for the race detector), curl and an
-# OCI registry of the oldest kind.
+# lacks: a PostgreSQL server, a C compiler (for the race detector), curl, an OCI
+# registry of the oldest kind, and a browser. What is only run by tests and would
+# start a service when installed is unpacked into build/needs.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+
+./tools/unpack.sh build/needs prometheus prometheus promtool
+./tools/unpack.sh build/needs prometheus-alertmanager prometheus-alertmanager
 
 has_postgres() {
 	command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
@@ -13,6 +18,7 @@ has_postgres || missing+=(postgresql)
 command -v "$(go env CC)" >/dev/null || missing+=(gcc libc6-dev)
 command -v curl >/dev/null || missing+=(curl)
 command -v docker-registry >/dev/null || missing+=(docker-registry)
+command -v chromium >/dev/null || missing+=(chromium)
 if ((${#missing[@]} == 0)); then
 	exit 0
 fi
