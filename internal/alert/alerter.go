@@ -42,7 +42,7 @@ type Observer interface {
 	// Alerting tells whether this process is the one that alerts.
 	Alerting(yes bool)
 	// Firing tells how many alerts of each kind fire, whenever that may have changed.
-	Firing(counts map[Kind]int)
+	Firing(counts map[string]int)
 	// Delivered tells that a receiver has taken alerts, and how long that took.
 	Delivered(receiver string, took time.Duration)
 	// Failed tells that a receiver has not taken what it was told.
@@ -160,7 +160,7 @@ func (a *Alerter) receive(name string, change func(*Reception)) Reception {
 type unobserved struct{}
 
 func (unobserved) Alerting(bool)                   {}
-func (unobserved) Firing(map[Kind]int)             {}
+func (unobserved) Firing(map[string]int)           {}
 func (unobserved) Delivered(string, time.Duration) {}
 func (unobserved) Failed(string)                   {}
 func (unobserved) GivenUp(string)                  {}

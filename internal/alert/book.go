@@ -100,13 +100,13 @@ func (b *book) firing(kind Kind) []Alert {
 }
 
 // counts returns how many alerts of each kind fire.
-func (b *book) counts() map[Kind]int {
+func (b *book) counts() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	counts := map[Kind]int{OfComponent: 0, OfRun: 0, OfTask: 0, OfAlerts: 0}
+	counts := map[string]int{string(OfComponent): 0, string(OfRun): 0, string(OfTask): 0, string(OfAlerts): 0}
 	for _, each := range b.alerts {
 		if each.State == Firing {
-			counts[each.Kind]++
+			counts[string(each.Kind)]++
 		}
 	}
 	return counts

@@ -72,7 +72,13 @@ func (t *Template) render(m *Message, contentType string) ([]byte, error) {
 		return nil, err
 	}
 	out := &bounded{}
-	if err := own.Funcs(functions(new(steps))).Execute(out, fields); err != nil {
+	err = own.Funcs(functions(new(steps))).Execute(out, fields)
+	switch {
+	case errors.Is(err, errManySteps):
+		return nil, errManySteps
+	case errors.Is(err, errLong):
+		return nil, errLong
+	case err != nil:
 		return nil, err
 	}
 	if isJSON(contentType) && !json.Valid(out.Bytes()) {

@@ -55,6 +55,7 @@ func (c *checker) config(written *document) *Config {
 	loaded.Retention = c.retention(written.Retention, loaded.Retention)
 	loaded.Patrol = c.patrol(written.Patrol, loaded.Patrol)
 	loaded.Front = c.front(written.Front)
+	loaded.Alerts = c.alerts(written.Alerts)
 	loaded.references = c.references
 	return loaded
 }

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -45,6 +46,7 @@ type Config struct {
 	Retention  registry.Retention   // how much history is kept
 	Patrol     Patrol
 	Front      Front
+	Alerts     alert.Settings // who is told what without asking; nobody without receivers
 
 	decoder    *decoder
 	references []reference

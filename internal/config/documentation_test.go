@@ -37,6 +37,7 @@ func TestDocumentation_hasEveryKey(t *testing.T) {
 		"slots.NAME": reflect.TypeFor[slot](), "runs.NAME": reflect.TypeFor[run](),
 		"retention": reflect.TypeFor[retention](), "patrol": reflect.TypeFor[patrol](),
 		"front": reflect.TypeFor[front](), "front.test": reflect.TypeFor[frontTest](),
+		"alerts": reflect.TypeFor[alerts](), "webhooks": reflect.TypeFor[webhook](), "alertmanagers": reflect.TypeFor[alertmanager](),
 		"executables.NAME": reflect.TypeFor[executable](), "http.NAME": reflect.TypeFor[httpCheck](),
 	} {
 		want[heading] = keysOf(section)

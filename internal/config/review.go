@@ -32,7 +32,7 @@ func newReviewer(c *Config, resolver Resolver) *reviewer {
 }
 
 func (r *reviewer) doubts() []Problem {
-	warnings := r.bounds()
+	warnings := append(r.bounds(), r.alerts()...)
 	warnings = append(warnings, r.canary("front/test/canary", r.Front.Canary)...)
 	for i := range r.Components {
 		warnings = append(warnings, r.component(&r.Components[i])...)

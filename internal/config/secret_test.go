@@ -40,6 +40,14 @@ components:
   c: {kind: mcp_server, url: x, credentials: {bearer: §, headers: {A: {B: §}}}, timeout: 1}
   e: {kind: mcp_server, url: http://127.0.0.1/?key=§, mcp_url: "http://127.0.0.1/?§&k=§", timeout: 1}
   d: {kind: model, credentials: {api_key: §}, api_key: §, kind: §}
+alerts:
+  public_url: http://u:§@h
+  webhooks:
+    - {url: "https://hooks.example/services/§-and-more", secret: §, headers: {Authorization: §, X-A: {k: §}}, token: §}
+    - url: https://hooks.example/services/§-and-more
+      secret: "§"
+      name: 5
+  alertmanagers: [{url: "http://u:§@h", bearer: §, username: §, password: §, headers: {§}}]
 `
 
 func TestCheck_noSecretIsEverRepeated(t *testing.T) {

@@ -30,6 +30,7 @@ type document struct {
 	Retention  retention            `yaml:"retention"`
 	Patrol     patrol               `yaml:"patrol"`
 	Front      front                `yaml:"front"`
+	Alerts     alerts               `yaml:"alerts"`
 }
 
 type network struct {

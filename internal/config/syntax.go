@@ -159,11 +159,16 @@ func showable(key, value string) bool {
 	case "components", "kind", "url", "mcp_url", "profile", "timeout", "interval", "require_tools", "expect_server", "listen", "canary", "tool", "expect",
 		"ttl", "probing_deadline", "rise", "fall", "drift",
 		"slots", "primary", "fallbacks", "min_version", "max_age", "runs",
-		"retention", "raw", "hourly", "max_bytes", "patrol", "concurrency", "per_host":
-		return !strings.ContainsAny(value, "@{,?")
+		"retention", "raw", "hourly", "max_bytes", "patrol", "concurrency", "per_host",
+		"alerts", "webhooks", "alertmanagers", "claim_waits", "send":
+		return !strings.ContainsAny(value, "@{,?") && !longWord.MatchString(value)
 	}
 	return false
 }
+
+// longWord is a part of an address that may be a token, as services put it into
+// the address of a webhook.
+var longWord = regexp.MustCompile(`/[A-Za-z0-9_%.~-]{16,}(/|["' ]|$)`)
 
 // masked writes every letter, digit and other character of a text as a star, and
 // keeps space and the signs that YAML is made of.
