@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/examiner"
 	"github.com/countersign-dev/countersign/internal/feed"
@@ -29,6 +30,7 @@ type server struct {
 	glance   *examiner.Glance
 	feed     *feed.Follower
 	patrol   *patrol.Patrol
+	alerter  *alert.Alerter
 	reload   *reloading
 	http     *httpapi.Server
 	hangups  chan os.Signal
@@ -53,8 +55,12 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 	made.patrol = patrol.New(patrol.Options{
 		Name: processName(begun.URL), Store: database, Examiner: examined, Log: log, Observer: measured.metrics, Limits: limitsOf(loaded),
 	})
+	made.alerter = alert.New(alert.Options{
+		Name: processName(begun.URL), URL: begun.URL, Store: database.Alerts(), Feed: database, Registry: examined, History: database,
+		Settings: loaded.Alerts, Resolve: p.resolver().Resolve, Now: time.Now, Log: log,
+	})
 	made.reload = &reloading{
-		running: loaded, examiner: examined, patrol: made.patrol, metrics: measured.metrics, log: log, resolve: p.resolver(),
+		running: loaded, examiner: examined, patrol: made.patrol, alerter: made.alerter, metrics: measured.metrics, log: log, resolve: p.resolver(),
 	}
 	var err error
 	if made.http, err = made.endpoints(begun, database, log); err != nil {
@@ -92,12 +98,13 @@ func limitsOf(loaded *config.Config) patrol.Limits {
 	return patrol.Limits{Concurrency: loaded.Patrol.Concurrency, PerHost: loaded.Patrol.PerHost, Retention: loaded.Retention}
 }
 
-// run serves, patrols, follows what happens and watches the configuration file
+// run serves, patrols, alerts, follows what happens and watches the configuration file
 // until ctx is done.
 func (s *server) run(ctx context.Context, listener net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.http.Run(ctx, listener) })
 	group.Go(func() error { return s.patrol.Run(ctx) })
+	group.Go(func() error { return s.alerter.Run(ctx) })
 	group.Go(func() error { return s.glance.Run(ctx) })
 	group.Go(func() error { return s.feed.Run(ctx) })
 	group.Go(func() error {

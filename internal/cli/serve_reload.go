@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/examiner"
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -22,6 +23,7 @@ type reloading struct {
 	resolve  config.Resolver
 	examiner *examiner.Examiner
 	patrol   *patrol.Patrol
+	alerter  *alert.Alerter
 	metrics  *telemetry.Metrics
 	log      *slog.Logger
 
@@ -48,6 +50,7 @@ func (r *reloading) offer(ctx context.Context, next *config.Config, refused erro
 	}
 	r.patrol.Limit(limitsOf(next))
 	r.patrol.Reload()
+	r.alerter.Reload(next.Alerts)
 	r.rejection.Store(nil)
 	changed := changesBetween(before, next.Registered())
 	r.log.InfoContext(ctx, "the configuration was taken over", slog.String("config", next.File),

@@ -65,7 +65,7 @@ func newServing(address net.Addr, database string, chosen bool) serving {
 		Test:     url + httpapi.PathTest,
 		Registry: url + httpapi.PathRegistry,
 		Metrics:  url + httpapi.PathMetrics,
-		OpenAPI:  url + "/api/v1/openapi.json",
+		OpenAPI:  url + httpapi.PathOpenAPI,
 		Database: database,
 	}
 	stdio := clientServer{Command: "countersign", Args: []string{"mcp", "--agent-id", "devops"}}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,6 +21,7 @@ const (
 	PathTest     = "/test"
 	PathMetrics  = "/metrics"
 	PathEvents   = pathV1 + "/events"
+	PathOpenAPI  = pathV1 + pathDocument
 
 	pathHealth = "/health" // the alias of PathHealthz
 	pathAPI    = "/api/"
@@ -37,7 +37,7 @@ const (
 
 // routes is every route of the server but its gates, which are mounted by the
 // public kit.
-func (s *Server) routes(ending context.Context) (map[string]http.Handler, error) {
+func (s *Server) routes(ending <-chan struct{}) (map[string]http.Handler, error) {
 	routes := map[string]http.Handler{PathMCP: places(maxCalls).bounded(s.options.MCP)}
 	if s.options.Registry != nil {
 		routes[PathRegistry] = places(maxCalls).bounded(s.options.Registry) // its long calls take no place of the others
@@ -61,9 +61,9 @@ func (s *Server) routes(ending context.Context) (map[string]http.Handler, error)
 	return routes, err
 }
 
-// handler joins the routes and puts the guards before them. Streams end with
-// ending.
-func (s *Server) handler(ending context.Context, place place) (http.Handler, error) {
+// handler joins the routes and puts the guards before them. Streams end when
+// ending is closed.
+func (s *Server) handler(ending <-chan struct{}, place place) (http.Handler, error) {
 	routes, err := s.routes(ending)
 	if err != nil {
 		return nil, err
