@@ -36,6 +36,7 @@ type Metrics struct {
 	probed
 	called
 	followed
+	alerted
 
 	rejected         prometheus.Gauge
 	accepted, reject prometheus.Counter
@@ -50,7 +51,7 @@ func NewMetrics(options MetricsOptions) *Metrics {
 	}
 	m := &Metrics{
 		options: options, registry: prometheus.NewRegistry(),
-		patrolled: newPatrolled(), probed: newProbed(), called: newCalled(), followed: newFollowed(),
+		patrolled: newPatrolled(), probed: newProbed(), called: newCalled(), followed: newFollowed(), alerted: newAlerted(),
 		rejected: gauge("config_rejected", "1 while the newest configuration file is rejected and the one before it goes on."),
 		waited:   histogram("store_writer_wait_seconds", "How long a write waited for its turn in the queue of writers.", waitBuckets()),
 	}
@@ -60,7 +61,7 @@ func NewMetrics(options MetricsOptions) *Metrics {
 	build.WithLabelValues(options.Version, runtime.Version()).Set(1)
 	m.registry.MustRegister(m.rejected, reloads, build, m.waited,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, group := range [][]prometheus.Collector{m.patrolled.all(), m.probed.all(), m.called.all(), m.followed.all()} {
+	for _, group := range [][]prometheus.Collector{m.patrolled.all(), m.probed.all(), m.called.all(), m.followed.all(), m.alerted.all()} {
 		m.registry.MustRegister(group...)
 	}
 	return m

@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/alert"
+	"github.com/countersign-dev/countersign/internal/examiner"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/feed"
+	"github.com/countersign-dev/countersign/internal/httpapi"
+	"github.com/countersign-dev/countersign/internal/mcpserver"
 	"github.com/countersign-dev/countersign/internal/patrol"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/telemetry"
@@ -23,8 +28,12 @@ import (
 
 // What tells of itself is told to the metrics.
 var (
-	_ patrol.Observer = (*telemetry.Metrics)(nil)
-	_ feed.Observer   = (*telemetry.Metrics)(nil)
+	_ patrol.Observer    = (*telemetry.Metrics)(nil)
+	_ feed.Observer      = (*telemetry.Metrics)(nil)
+	_ alert.Observer     = (*telemetry.Metrics)(nil)
+	_ examiner.Observer  = (*telemetry.Metrics)(nil)
+	_ mcpserver.Observer = (*telemetry.Calls)(nil)
+	_ httpapi.Observer   = (*telemetry.Calls)(nil)
 )
 
 // update writes the golden file anew.
@@ -82,6 +91,8 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 	}
 	m.Examined(registry.KindMCPServer, occurred)
 	m.Reloaded(false)
+	m.Firing(map[string]int{"component": 1})
+	m.Failed("oncall")
 	after := series(scrape(t, m))
 	var names []string
 	for _, one := range after {
@@ -99,18 +110,20 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 		t.Errorf("metrics (-golden +got):\n%s", diff)
 	}
 	// Whatever happens, no label leaves its closed set, and no series appears but of
-	// causes that occurred.
+	// causes that occurred and receivers that were told.
 	isOfCauses := func(one string) bool { return strings.Contains(one, "probe_causes_total") }
+	isOccasional := func(one string) bool { return isOfCauses(one) || strings.Contains(one, "alert_deliveries_total") }
 	if causes := slices.DeleteFunc(slices.Clone(after), func(one string) bool { return strings.HasPrefix(one, "#") || !isOfCauses(one) }); len(causes) != 2 {
 		t.Errorf("the series of causes are %q", causes)
 	}
-	if diff := cmp.Diff(before, slices.DeleteFunc(after, isOfCauses)); diff != "" {
+	if diff := cmp.Diff(before, slices.DeleteFunc(after, isOccasional)); diff != "" {
 		t.Errorf("series before and after use (-before +after):\n%s", diff)
 	}
 	m.Examined("teapot", registry.Summary{Outcome: "brewing", Causes: []registry.Cause{"hostile\n{}"}})
 	m.Probed(registry.Summary{Parts: []registry.PartTime{{Part: "teapot"}}, Sessions: registry.Opened{Opened: -1}})
 	m.OverMCP().Refused("E_TEAPOT")
 	m.OverHTTP().Answered("/teapot", 999)
+	m.Firing(map[string]int{"teapot": 1})
 	for _, line := range scrape(t, m) {
 		if strings.Contains(line, "teapot") || strings.Contains(line, "hostile") || strings.Contains(line, "brewing") {
 			t.Errorf("a label has left its closed set: %s", line)
@@ -145,6 +158,13 @@ func TestMetrics_countWhatTheyAreTold(t *testing.T) {
 	m.Happened(feed.Event{Kind: feed.Task}, 20*time.Millisecond)
 	m.Happened(feed.Event{Kind: "teapot"}, time.Second)
 	m.Listeners(3)
+	m.Alerting(true)
+	m.Firing(map[string]int{"component": 2, "task": 1})
+	m.Firing(map[string]int{"component": 1})
+	m.Delivered("oncall", 3*time.Second)
+	m.Failed("oncall")
+	m.Failed("oncall")
+	m.GivenUp("chat")
 	lines := scrape(t, m)
 	for _, want := range []string{
 		`countersign_patrol_lease_held 1`,
@@ -178,6 +198,14 @@ func TestMetrics_countWhatTheyAreTold(t *testing.T) {
 		`countersign_feed_events_total{kind="other"} 1`,
 		`countersign_feed_lag_seconds_sum 1.02`,
 		`countersign_feed_listeners 3`,
+		`countersign_alert_lease_held 1`,
+		`countersign_alerts_firing{kind="component"} 1`,
+		`countersign_alerts_firing{kind="task"} 0`,
+		`countersign_alert_deliveries_total{outcome="delivered",receiver="oncall"} 1`,
+		`countersign_alert_deliveries_total{outcome="failed",receiver="oncall"} 2`,
+		`countersign_alert_deliveries_total{outcome="given_up",receiver="chat"} 1`,
+		`countersign_alert_deliveries_total{outcome="delivered",receiver="chat"} 0`,
+		`countersign_alert_delivery_duration_seconds_sum 3`,
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%s is not among\n%s", want, strings.Join(lines, "\n"))
@@ -187,6 +215,36 @@ func TestMetrics_countWhatTheyAreTold(t *testing.T) {
 	m.Reloaded(true)
 	for _, want := range []string{`countersign_patrol_lease_held 0`, `countersign_config_rejected 0`} {
 		if !slices.Contains(scrape(t, m), want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+func TestMetrics_haveSeriesOfABoundedNumberOfReceivers(t *testing.T) {
+	t.Parallel()
+	m := telemetry.NewMetrics(telemetry.MetricsOptions{})
+	for i := range 2 * telemetry.MaxReceivers {
+		m.Failed(fmt.Sprintf("r%d", i))
+	}
+	found := 0
+	for _, line := range scrape(t, m) {
+		if strings.HasPrefix(line, "countersign_alert_deliveries_total{") {
+			found++
+		}
+	}
+	if found != 3*(telemetry.MaxReceivers+1) {
+		t.Errorf("%d series, want %d", found, 3*(telemetry.MaxReceivers+1))
+	}
+	if want := fmt.Sprintf(`countersign_alert_deliveries_total{outcome="failed",receiver="other"} %d`, telemetry.MaxReceivers); !slices.Contains(scrape(t, m), want) {
+		t.Errorf("%s is missing", want)
+	}
+}
+
+func TestMetrics_knowEveryKindOfAlert(t *testing.T) {
+	t.Parallel()
+	lines := scrape(t, telemetry.NewMetrics(telemetry.MetricsOptions{}))
+	for _, kind := range append(alert.Kinds(), alert.OfAlerts) {
+		if want := fmt.Sprintf("countersign_alerts_firing{kind=%q} 0", kind); !slices.Contains(lines, want) {
 			t.Errorf("%s is missing", want)
 		}
 	}
