@@ -37,6 +37,7 @@ const (
 	doHistory = "history" // random operations, each with the times of call and return
 	doLoad    = "load"    // create, claim and decide until killed
 	doRecord  = "record"  // record results and trim, so many times
+	doFeed    = "feed"    // create, claim, decide and roll up, so many times
 	doHold    = "hold"    // take the lease, and record once more after a signal
 )
 
@@ -49,7 +50,8 @@ const (
 	opTrying   = "trying"   // IDs are about to be recorded
 	opRecorded = "recorded" // IDs were recorded, or refused
 	opTrimmed  = "trimmed"  // Count rows were trimmed
-	opHeld     = "held"     // Count is the fence of the lease that was taken
+	opRolledUp = "rolled up"
+	opHeld     = "held" // Count is the fence of the lease that was taken
 )
 
 // event is one line of a worker's standard output.
@@ -120,6 +122,8 @@ func (w *workerRun) run(ctx context.Context) error {
 		return w.history(ctx)
 	case doLoad:
 		return w.load(ctx, 1<<30)
+	case doFeed:
+		return w.fed(ctx)
 	case doRecord:
 		return w.record(ctx)
 	case doHold:
