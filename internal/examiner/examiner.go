@@ -60,6 +60,7 @@ type History interface {
 type Store interface {
 	Records
 	History
+	Shown
 	Budgets
 }
 

@@ -276,7 +276,7 @@ func TestPreflights_shareProbes(t *testing.T) {
 	}
 	kept := map[string]bool{}
 	for _, each := range b.store.preflights {
-		kept[each.Ticket.Signature] = true
+		kept[each.Preflight.Ticket.Signature] = true
 	}
 	for i := range tickets {
 		if tickets[i] == nil || tickets[i].Slots[0].ResultID != tickets[0].Slots[0].ResultID || !kept[tickets[i].Signature] {

@@ -134,6 +134,9 @@ func (g *Glance) renew(ctx context.Context) (*sight, error) {
 		return nil, leaving(ctx, "the components had not been read")
 	}
 	defer func() { <-g.turn }()
+	if ctx.Err() != nil {
+		return nil, leaving(ctx, "the components had not been read")
+	}
 	if seen := g.latest.Load(); g.isWithin(seen, glanceAge) {
 		return seen, nil
 	}

@@ -29,7 +29,7 @@ func (e *Examiner) Preflight(ctx context.Context, run string) (registry.Prefligh
 		if asked == nil {
 			return registry.Preflight{}, unknown("run", run, runNames(present.whole))
 		}
-		slots, err := slotsOf(present.whole, asked)
+		slots, err := present.slotsOf(asked)
 		if err != nil {
 			return registry.Preflight{}, err
 		}
@@ -115,11 +115,11 @@ func (e *Examiner) conclude(ctx context.Context, present *present, made *registr
 }
 
 // slotsOf returns the slots of a run, in its order.
-func slotsOf(whole *registry.Registered, run *registry.Run) ([]*registry.Slot, error) {
+func (p *present) slotsOf(run *registry.Run) ([]*registry.Slot, error) {
 	slots := make([]*registry.Slot, 0, len(run.Slots))
 	for _, named := range run.Slots {
-		slot := whole.Slot(named.Slot)
-		if slot == nil {
+		slot, ok := p.slotOf[named.Slot]
+		if !ok {
 			return nil, fmt.Errorf("run %s names the slot %s, which is not registered", run.Name, named.Slot)
 		}
 		slots = append(slots, slot)

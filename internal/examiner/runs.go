@@ -22,11 +22,7 @@ func (e *Examiner) RunPage(ctx context.Context, query registry.PageQuery) (regis
 	if len(names) == 0 {
 		return page, nil
 	}
-	shown, err := e.shown()
-	if err != nil {
-		return page, err
-	}
-	last, err := shown.LastPreflights(ctx, names)
+	last, err := e.Store.LastPreflights(ctx, names)
 	if err != nil {
 		return page, refused(err, "the newest preflights cannot be read")
 	}
@@ -60,7 +56,7 @@ func (e *Examiner) RunView(ctx context.Context, name string) (registry.RunView, 
 	if err != nil {
 		return registry.RunView{}, err
 	}
-	slots, err := slotsOf(present.whole, run)
+	slots, err := present.slotsOf(run)
 	if err != nil {
 		return registry.RunView{}, err
 	}

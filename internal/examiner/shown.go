@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -22,14 +21,6 @@ type Shown interface {
 	LastPreflights(ctx context.Context, runs []string) (map[string]registry.KeptPreflight, error)
 }
 
-// shown is the part of the store that lists.
-func (e *Examiner) shown() (Shown, error) {
-	if shown, ok := e.Store.(Shown); ok {
-		return shown, nil
-	}
-	return nil, fault.New(fault.Unavailable, "this database cannot list its history").WithHint("Use a newer version of Countersign.")
-}
-
 // Results lists the results of a component, the newest first. Faults: NotFound
 // for an unknown component, InvalidArgument, Unavailable.
 func (e *Examiner) Results(ctx context.Context, component string, query registry.ResultQuery) (registry.ResultPage, error) {
@@ -44,11 +35,7 @@ func (e *Examiner) Results(ctx context.Context, component string, query registry
 	if _, err := e.present.Load().entry(component); err != nil {
 		return page, err
 	}
-	shown, err := e.shown()
-	if err != nil {
-		return page, err
-	}
-	list, err := shown.Results(ctx, component, query.Cursor, limit+1)
+	list, err := e.Store.Results(ctx, component, query.Cursor, limit+1)
 	if err != nil {
 		return page, refused(err, "the results cannot be read")
 	}
@@ -81,11 +68,7 @@ func (e *Examiner) Recent(ctx context.Context, names []string) (map[string][]reg
 	case len(names) > registry.MaxPage:
 		return nil, wrong("names", "Ask for those of one page.", "the latest results of %d components are asked for, and at most of %d at once", len(names), registry.MaxPage)
 	}
-	shown, err := e.shown()
-	if err != nil {
-		return nil, err
-	}
-	recent, err := shown.Recent(ctx, names, registry.MaxRecent)
+	recent, err := e.Store.Recent(ctx, names, registry.MaxRecent)
 	if err != nil {
 		return nil, refused(err, "the latest results cannot be read")
 	}
@@ -103,11 +86,7 @@ func (e *Examiner) Preflights(ctx context.Context, run string, limit int) ([]reg
 	if _, err := e.present.Load().run(run); err != nil {
 		return nil, err
 	}
-	shown, err := e.shown()
-	if err != nil {
-		return nil, err
-	}
-	list, err := shown.Preflights(ctx, run, limit)
+	list, err := e.Store.Preflights(ctx, run, limit)
 	if err != nil {
 		return nil, refused(err, "the preflights cannot be read")
 	}

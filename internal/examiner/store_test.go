@@ -18,16 +18,19 @@ type memory struct {
 	kept       map[string]registry.Kept
 	lists      map[string][]registry.Tool
 	changes    []registry.Change
-	preflights []registry.Preflight
+	preflights []registry.KeptPreflight
 	asked      [][]string     // the names of each call of Known
+	listed     int            // calls of LastPreflights
 	recorded   int            // calls of Record
 	tokens     map[string]int // spent, by component and day
 	redefined  int            // results that made a component what it was not
+	reads      func()         // called before what is known is read
+	answers    func()         // called after it was read
 	takes      func()         // called before a result or a preflight is kept
 }
 
 func newMemory() *memory {
-	return &memory{takes: func() {}, known: map[string]registry.Known{}, kept: map[string]registry.Kept{}, lists: map[string][]registry.Tool{}}
+	return &memory{reads: func() {}, answers: func() {}, takes: func() {}, known: map[string]registry.Known{}, kept: map[string]registry.Kept{}, lists: map[string][]registry.Tool{}}
 }
 
 // errBroken is what a database says that cannot be reached.
@@ -50,6 +53,8 @@ func (m *memory) Register(_ context.Context, now time.Time, registrations []regi
 }
 
 func (m *memory) Known(_ context.Context, names []string) ([]registry.Known, error) {
+	m.reads()
+	defer func() { m.answers() }()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, slices.Clone(names))
@@ -104,12 +109,12 @@ func (m *memory) Accept(_ context.Context, component, digest string, now time.Ti
 	return m.broken
 }
 
-func (m *memory) KeepPreflight(_ context.Context, _ time.Time, preflight *registry.Preflight) error {
+func (m *memory) KeepPreflight(_ context.Context, at time.Time, preflight *registry.Preflight) error {
 	m.takes()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken == nil {
-		m.preflights = append(m.preflights, *preflight)
+		m.preflights = append(m.preflights, registry.KeptPreflight{At: at, Preflight: *preflight})
 	}
 	return m.broken
 }
