@@ -54,3 +54,18 @@ func TestCounts_readNoMoreThanTheirLimit(t *testing.T) {
 		t.Errorf("%d of 4 counts walk the index: %q", walked, steps)
 	}
 }
+
+// TestProvers_readNoMorePairsThanTheyTell reads the plan: each place of a verifier is
+// found in the order of an index, and each pair by its key.
+func TestProvers_readNoMorePairsThanTheyTell(t *testing.T) {
+	database, engine := openEngine(t)
+	steps, err := all(t.Context(), engine.reader, scanPlan, "EXPLAIN QUERY PLAN "+database.proversStatement(), `["alice"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := strings.Join(steps, "; ")
+	places := strings.Count(told, "INDEX pairs_by_verifier (verifier=?)")
+	if places != task.MostProvers || !strings.Contains(told, "PRIMARY KEY (prover=? AND verifier=?)") || strings.Contains(told, "SCAN pairs") {
+		t.Errorf("%d of %d places are found in the index: %q", places, task.MostProvers, steps)
+	}
+}

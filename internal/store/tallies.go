@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -27,9 +28,16 @@ const (
 	selectAgentsByVerdicts = agentColumns + ` ORDER BY (verified + rejected) DESC, id LIMIT $1`
 	selectAgent            = agentColumns + ` WHERE id = $1`
 
-	pairColumns       = `SELECT prover, verifier, verified, rejected, latency_sum FROM pairs`
-	selectVerifies    = pairColumns + ` WHERE verifier = $1 ORDER BY (verified + rejected) DESC, prover LIMIT $2`
-	selectVerifiedBy  = pairColumns + ` WHERE prover = $1 ORDER BY (verified + rejected) DESC, verifier LIMIT $2`
+	pairColumns      = `SELECT prover, verifier, verified, rejected, latency_sum FROM pairs`
+	selectVerifies   = pairColumns + ` WHERE verifier = $1 ORDER BY (verified + rejected) DESC, prover LIMIT $2`
+	selectVerifiedBy = pairColumns + ` WHERE prover = $1 ORDER BY (verified + rejected) DESC, verifier LIMIT $2`
+	// selectProvers is completed by dialect.listed, a piece for each place, and ofPlaces.
+	selectProvers = `WITH named (name) AS (`
+	ofPlace       = `SELECT name, (SELECT prover FROM pairs WHERE verifier = name ORDER BY (verified + rejected) DESC, prover LIMIT 1 OFFSET %d) FROM named`
+	ofPlaces      = `)
+SELECT pairs.prover, pairs.verifier, verified, rejected, latency_sum FROM wanted
+	JOIN pairs ON pairs.prover = wanted.prover AND pairs.verifier = wanted.verifier
+ORDER BY pairs.verifier, (verified + rejected) DESC, pairs.prover`
 	selectRolledUpAt  = `SELECT coalesce(at, -1) FROM totals WHERE id = 1`
 	selectLineageHead = `WITH RECURSIVE older (id, place) AS (
 	SELECT id, 0 FROM tasks WHERE id = $1
@@ -180,6 +188,40 @@ func (d *Database) Agent(ctx context.Context, id task.AgentID, pairs int) (task.
 	}
 	view.Verifies, view.VerifiedBy = notNil(view.Verifies), notNil(view.VerifiedBy)
 	return view, nil
+}
+
+// proversStatement looks each pair up by its place, so that it passes over no other
+// pair, however many there are.
+func (d *Database) proversStatement() string {
+	places := make([]string, task.MostProvers)
+	for i := range places {
+		places[i] = fmt.Sprintf(ofPlace, i)
+	}
+	return selectProvers + d.dialect.listed + "), wanted (verifier, prover) AS MATERIALIZED (\n" + strings.Join(places, "\nUNION ALL ") + ofPlaces
+}
+
+// Provers implements task.Tallies, in one statement.
+func (d *Database) Provers(ctx context.Context, verifiers []task.AgentID) (map[task.AgentID][]task.PairTally, error) {
+	if len(verifiers) > task.MaxPage {
+		return nil, fmt.Errorf("the provers of %d agents were asked for; the limit is %d", len(verifiers), task.MaxPage)
+	}
+	names := make([]string, len(verifiers))
+	for i, verifier := range verifiers {
+		names[i] = string(verifier)
+	}
+	given, err := namesGiven(names)
+	if err != nil {
+		return nil, err
+	}
+	found, err := listed(ctx, d, "read whom agents verify", scanPairTally, d.proversStatement(), given)
+	if err != nil {
+		return nil, err
+	}
+	provers := map[task.AgentID][]task.PairTally{}
+	for _, pair := range found {
+		provers[pair.Verifier] = append(provers[pair.Verifier], pair)
+	}
+	return provers, nil
 }
 
 // notNil makes an empty list of none, for JSON.

@@ -106,6 +106,9 @@ type AgentFilter struct {
 	Limit      int
 }
 
+// MostProvers is how many provers are told of each of many verifiers.
+const MostProvers = 3
+
 // MaxLineage bounds the tasks of a lineage that are told.
 const MaxLineage = 20
 
@@ -121,6 +124,9 @@ type Tallies interface {
 	// Agent returns one agent with its pairs, at most pairs in each direction. Fault:
 	// NotFound when none of its transitions was counted.
 	Agent(ctx context.Context, id AgentID, pairs int) (AgentView, error)
+	// Provers returns on whose claims each of at most MaxPage agents gave most verdicts:
+	// at most MostProvers of each, most first; of those that gave none it tells nothing.
+	Provers(ctx context.Context, verifiers []AgentID) (map[AgentID][]PairTally, error)
 	// Lineage returns up to limit tasks: the task, what it supersedes and so on back,
 	// after what supersedes it, the newest first. Fault: NotFound.
 	Lineage(ctx context.Context, id ID, limit int) ([]Summary, error)
@@ -158,6 +164,15 @@ func (o *Overview) Agent(ctx context.Context, id string) (AgentView, error) {
 		return AgentView{}, err
 	}
 	return o.tallies.Agent(ctx, agent, MaxPairs)
+}
+
+// Provers returns on whose claims each of the agents of one page gave most verdicts:
+// at most MostProvers of each, most first. Faults: Unavailable.
+func (o *Overview) Provers(ctx context.Context, verifiers []AgentID) (map[AgentID][]PairTally, error) {
+	if len(verifiers) == 0 {
+		return map[AgentID][]PairTally{}, nil
+	}
+	return o.tallies.Provers(ctx, verifiers)
 }
 
 // The orders of agents.

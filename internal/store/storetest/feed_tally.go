@@ -163,10 +163,21 @@ func agentsAgree(t testing.TB, db *store.Database, want *scanned) {
 	if diff := gocmp.Diff(byName[:min(len(byName), task.MaxPage)], byVerdicts); diff != "" || err != nil {
 		t.Errorf("the agents by verdicts: %v (-scanned +rolled up):\n%s", err, diff)
 	}
+	ids := []task.AgentID{}
+	for _, agent := range byVerdicts {
+		ids = append(ids, agent.AgentID)
+	}
+	provers, err := db.Provers(t.Context(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, agent := range byName[:min(len(byName), task.MaxPage)] {
 		view, err := db.Agent(t.Context(), agent.AgentID, task.MaxPairs)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if most := view.Verifies[:min(len(view.Verifies), task.MostProvers)]; !slices.Equal(most, provers[agent.AgentID]) {
+			t.Errorf("most verdicts of %s are on the claims of %+v, got %+v", agent.AgentID, most, provers[agent.AgentID])
 		}
 		for _, pair := range slices.Concat(view.Verifies, view.VerifiedBy) {
 			if diff := gocmp.Diff(*want.pairs[[2]task.AgentID{pair.Prover, pair.Verifier}], pair); diff != "" {
