@@ -85,8 +85,9 @@ type API struct {
 }
 
 // Handler serves the routes of the API below /api/v1/, without the guards of a
-// server. Streams end with ending. It fails when the API cannot be described.
-func (a API) Handler(ending context.Context) (http.Handler, error) {
+// server. Streams end when ending is closed, which may be nil. It fails when the API
+// cannot be described.
+func (a API) Handler(ending <-chan struct{}) (http.Handler, error) {
 	mux := http.NewServeMux()
 	patterns, err := a.mounted(ending)
 	if err != nil {
@@ -99,7 +100,7 @@ func (a API) Handler(ending context.Context) (http.Handler, error) {
 }
 
 // mounted are the routes by their patterns.
-func (a API) mounted(ending context.Context) (map[string]http.Handler, error) {
+func (a API) mounted(ending <-chan struct{}) (map[string]http.Handler, error) {
 	if a.Log == nil {
 		a.Log = slog.New(slog.DiscardHandler)
 	}
@@ -121,7 +122,7 @@ func (a API) mounted(ending context.Context) (map[string]http.Handler, error) {
 }
 
 // routes is every route of the API.
-func (a API) routes(ending context.Context) []route {
+func (a API) routes(ending <-chan struct{}) []route {
 	var all []route
 	if a.Tasks != nil {
 		all = append(all, a.taskRoutes()...)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/feed"
@@ -47,8 +48,9 @@ type (
 	}
 )
 
-// eventRoute is the route of what happens. Its streams end with ending.
-func (a API) eventRoute(ending context.Context) route {
+// eventRoute is the route of what happens. Its streams end when
+// ending is closed.
+func (a API) eventRoute(ending <-chan struct{}) route {
 	operation := schema.StreamEvents(feed.Kinds()).Called("streamEvents")
 	parameters := append(parametersOf(operation, nil, true), parameter{
 		Name: "Last-Event-ID", In: "header", Schema: text(), Description: "Id of the event after which to go on; it overrules after.",
@@ -71,8 +73,9 @@ func (a API) eventRoute(ending context.Context) route {
 	}
 }
 
-// follow serves one stream until its client leaves, does not read, or ending ends.
-func (a API) follow(ending context.Context, w http.ResponseWriter, r *http.Request, query schema.EventsQuery) error {
+// follow serves one stream until its client leaves or does not read, or the server
+// ends.
+func (a API) follow(ending <-chan struct{}, w http.ResponseWriter, r *http.Request, query schema.EventsQuery) error {
 	wanted, err := schema.SubjectOf(query, feed.Kinds())
 	if err != nil {
 		return err
@@ -92,8 +95,16 @@ func (a API) follow(ending context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	defer subscription.Close()
 	ctx, cancel := context.WithCancel(r.Context())
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-ending:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	defer watch.Wait()
 	defer cancel()
-	defer context.AfterFunc(ending, cancel)()
 	header.Set("Content-Type", typeEvents)
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")

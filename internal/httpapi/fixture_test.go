@@ -141,7 +141,7 @@ func (l *logged) String() string {
 // handlerOf is the handler of a server on loopback.
 func handlerOf(t *testing.T, server *Server) http.Handler {
 	t.Helper()
-	handler, err := server.handler(t.Context(), place{port: httpPort})
+	handler, err := server.handler(t.Context().Done(), place{port: httpPort})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func problem(w http.ResponseWriter, status int, refusal *fault.Error) {
 	}
 	w.WriteHeader(status)
 	// A client that has gone cannot be told.
-	_, _ = w.Write(append(problemOf(status, refusal), '\n')) //nolint:gosec // G705: it is JSON, and says so
+	_, _ = w.Write(append(problemOf(status, refusal), '\n'))
 }
 
 // member is one name and value of a problem.
@@ -63,8 +63,11 @@ type member struct {
 // problemOf is a fault as JSON, in an order that does not change.
 func problemOf(status int, refusal *fault.Error) []byte {
 	members := []member{
-		{"type", "about:blank"}, {"title", http.StatusText(status)}, {"status", status},
-		{"detail", refusal.Message}, {"code", refusal.Code},
+		{"type", "about:blank"},
+		{"title", http.StatusText(status)},
+		{"status", status},
+		{"detail", refusal.Message},
+		{"code", refusal.Code},
 	}
 	if refusal.Hint != "" {
 		members = append(members, member{"hint", refusal.Hint})

@@ -44,7 +44,6 @@ type route struct {
 	limit      time.Duration // of a call; 0 for callTime
 	parameters []parameter
 	body       *jsonschema.Schema // nil for none
-	mayBeEmpty bool               // the body
 
 	status  int
 	answer  reflect.Type // of the object that is answered; nil for a stream

@@ -88,7 +88,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		return errors.Join(fmt.Errorf("serve on %s: not a loopback address", listener.Addr()), listener.Close())
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	handler, err := s.handler(ctx, place{port: address.Port(), public: !onLoopback, names: s.options.Hosts})
+	handler, err := s.handler(ctx.Done(), place{port: address.Port(), public: !onLoopback, names: s.options.Hosts})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
