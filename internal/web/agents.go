@@ -1,12 +1,10 @@
 package web
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -14,7 +12,6 @@ import (
 const (
 	agentsMost    = task.MaxPage // agents in the order of their verdicts, on one page
 	agentsPerPage = 50           // agents in the order of their names, on each page
-	proversShown  = 3            // provers that are told of each verifier
 )
 
 // StaleCount is from which age on a count is told to be old: it is taken every few
@@ -109,35 +106,28 @@ func (s *site) showAgents(r *http.Request) (frame, error) {
 		Counted: s.countedAt(told.RolledUpAt), ByName: order == task.OrderName, Pager: pagerOf(r, told.NextCursor),
 		MarkFrom: MarkFrom, OneProver: OneProverPercent, Hasty: inWords(HastyMean), Most: agentsMost,
 	}
+	var verifiers []task.AgentID
 	for _, tally := range told.Agents {
-		if !view.ByName && verdicts(tally) == 0 {
-			break // The rest has given none either.
+		if verdicts(tally) > 0 {
+			verifiers = append(verifiers, tally.AgentID)
 		}
-		row, err := s.rowOf(r, tally)
-		if err != nil {
-			return frame{}, err
+	}
+	provers, err := s.Agents.Provers(r.Context(), verifiers)
+	if err != nil {
+		return frame{}, fmt.Errorf("read whom agents verify: %w", err)
+	}
+	for _, tally := range told.Agents {
+		if view.ByName || verdicts(tally) > 0 {
+			view.Rows = append(view.Rows, s.agentRow(tally, provers[tally.AgentID]))
 		}
-		view.Rows = append(view.Rows, row)
 	}
 	view.Idle = len(view.Rows) == 0 && len(told.Agents) > 0
 	return frame{Topics: []string{topicTasks}, Content: view}, nil
 }
 
-// rowOf is the row of an agent, with whom it verifies.
-func (s *site) rowOf(r *http.Request, tally task.AgentTally) (agentRow, error) {
-	if verdicts(tally) == 0 {
-		return s.rowWith(tally, nil), nil
-	}
-	told, err := s.Agents.Agent(r.Context(), string(tally.AgentID))
-	if err != nil && !errors.Is(err, fault.NotFound) {
-		return agentRow{}, fmt.Errorf("read whom agent %s verifies: %w", tally.AgentID, err)
-	}
-	return s.rowWith(tally, told.Verifies), nil
-}
-
-// rowWith is the row of an agent that gave its verdicts on the claims of others, most
+// agentRow is the row of an agent that gave its verdicts on the claims of others, most
 // first.
-func (s *site) rowWith(tally task.AgentTally, verifies []task.PairTally) agentRow {
+func (s *site) agentRow(tally task.AgentTally, verifies []task.PairTally) agentRow {
 	given := verdicts(tally)
 	row := agentRow{AgentTally: tally, Verdicts: given, Rejected: shareOf(tally.Rejected, given), Last: s.at(tally.LastAt.Time())}
 	if tally.MeanVerdictMs != nil {
@@ -149,7 +139,7 @@ func (s *site) rowWith(tally task.AgentTally, verifies []task.PairTally) agentRo
 	}
 	row.Marks = rubberStamp(tally, verifies[0])
 	left := given
-	for _, pair := range verifies[:min(len(verifies), proversShown)] {
+	for _, pair := range verifies[:min(len(verifies), task.MostProvers)] {
 		row.Provers = append(row.Provers, pairShare(pair, pair.Prover, given))
 		left -= pair.Verified + pair.Rejected
 	}
@@ -195,7 +185,7 @@ func (s *site) showAgent(r *http.Request) (frame, error) {
 		return frame{}, fmt.Errorf("read agent %s: %w", r.PathValue("id"), err)
 	}
 	view := agentView{
-		agentRow: s.rowWith(told.AgentTally, told.Verifies), Counted: s.countedAt(told.RolledUpAt),
+		agentRow: s.agentRow(told.AgentTally, told.Verifies), Counted: s.countedAt(told.RolledUpAt),
 		Open: max(told.Claimed-told.ClaimsVerified-told.ClaimsRejected, 0),
 	}
 	verifies := pairsView{ID: "verifies", Heading: "Whom it verifies", Who: "Prover", None: "It gave no verdict that was counted yet.", Most: task.MaxPairs}

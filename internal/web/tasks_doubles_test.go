@@ -72,7 +72,6 @@ type countDouble struct {
 	err     error
 
 	asked task.AgentQuery
-	reads int // of single agents
 }
 
 func (c *countDouble) Tally(context.Context) (task.Tally, error)   { return task.Tally{}, c.err }
@@ -88,11 +87,19 @@ func (c *countDouble) Agents(_ context.Context, query task.AgentQuery) (task.Age
 }
 
 func (c *countDouble) Agent(_ context.Context, id string) (task.AgentView, error) {
-	c.reads++
 	if view, known := c.agents[task.AgentID(id)]; known {
 		return view, nil
 	}
 	return task.AgentView{}, fault.New(fault.NotFound, "nothing that an agent %q did was counted", id)
+}
+
+func (c *countDouble) Provers(_ context.Context, verifiers []task.AgentID) (map[task.AgentID][]task.PairTally, error) {
+	provers := map[task.AgentID][]task.PairTally{}
+	for _, id := range verifiers {
+		verifies := c.agents[id].Verifies
+		provers[id] = verifies[:min(len(verifies), task.MostProvers)]
+	}
+	return provers, c.err
 }
 
 // runDouble is what may be started; it keeps what it was asked last.
