@@ -59,6 +59,8 @@ func (p partView) Word() string {
 		return "passed"
 	case p.NotJudged:
 		return "not judged"
+	case p.Cause.IsOurs():
+		return string(registry.OutcomeUndecided)
 	}
 	return "failed"
 }
@@ -280,7 +282,7 @@ func (v *resultView) ofHarness(s *site, of *registry.HarnessResult) {
 		if !report.DatabaseAt.IsZero() {
 			v.Facts = append(v.Facts, fact{Name: "database", When: s.at(report.DatabaseAt)})
 		}
-		v.fact("packages", strings.TrimSuffix(fmt.Sprintf("%d of %s", report.Packages, report.System), " of "))
+		v.fact("packages", strings.TrimSuffix(fmt.Sprintf("%d, of %s", report.Packages, report.System), ", of "))
 		v.fact("findings", severitiesInWords(report.Severities))
 	}
 	v.Findings = of.Findings[:min(len(of.Findings), maxFindingsShown)]

@@ -16,14 +16,18 @@ type proof struct {
 
 // partLamp is a part of a proof, and whether it held.
 type partLamp struct {
-	Name string
-	OK   bool
+	Name      string
+	OK        bool
+	Undecided bool // that it did not hold says nothing about the component
 }
 
 // Word says whether the part held.
 func (p partLamp) Word() string {
-	if p.OK {
+	switch {
+	case p.OK:
 		return "passed"
+	case p.Undecided:
+		return "undecided"
 	}
 	return "failed"
 }
@@ -91,13 +95,14 @@ func proofOf(kind registry.Kind, result registry.RecentResult) proof {
 		return proof{}
 	}
 	var made proof
+	undecided := result.Outcome == registry.OutcomeUndecided
 	for _, name := range registry.Parts() {
 		if held := string(members[name]); held == "true" || held == "false" {
-			made.Parts = append(made.Parts, partLamp{name, held == "true"})
+			made.Parts = append(made.Parts, partLamp{Name: name, OK: held == "true", Undecided: undecided})
 		}
 	}
 	if kind == registry.KindModel { // What the answer holds counts beside that there was one.
-		made.Parts = []partLamp{{"invoke", result.Outcome == registry.OutcomePassed}}
+		made.Parts = []partLamp{{Name: "invoke", OK: result.Outcome == registry.OutcomePassed, Undecided: undecided}}
 	}
 	var words proofWords
 	if json.Unmarshal(result.Proof, &words) == nil {

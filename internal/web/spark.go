@@ -11,7 +11,7 @@ import (
 
 // The measures of a row of bars, in its own units.
 const (
-	sparkHeight = 24
+	sparkHeight = 18
 	sparkStep   = 6
 	sparkBar    = 4
 	sparkLeast  = 2 // the height of the smallest bar
