@@ -59,10 +59,11 @@ const (
 
 // Bounds of what an alert says.
 const (
-	maxFallbacks = 20  // slots of a run
-	maxFailed    = 4   // components of a slot
+	maxFallbacks = 10  // slots of a run
+	maxFailed    = 3   // components of a slot
 	maxCauses    = 20  // of each
 	maxReason    = 500 // bytes of untrusted text
+	maxBrief     = 200 // bytes of it for each component of a slot
 	maxTitle     = 300 // bytes
 )
 

@@ -171,7 +171,7 @@ func fallbacksOf(p *registry.Preflight) []Fallback {
 			}
 			filled.Failed = append(filled.Failed, Failed{
 				Component: attempt.Component, Causes: atMost(append([]registry.Cause{}, attempt.Causes...), maxCauses),
-				Reason: registry.Shorten(attempt.Reason, maxReason),
+				Reason: registry.Shorten(attempt.Reason, maxBrief),
 			})
 		}
 		slots = append(slots, filled)

@@ -39,6 +39,15 @@ func (r *reception) atOnce() int {
 	return 1
 }
 
+// mayHave reports whether it may be told something now, beside what is due: what is
+// due, or what it is soon to be reminded of.
+func (r *reception) mayHave(p *pending, now time.Time) bool {
+	if p.reminder() && p.delivery.Attempts == 0 {
+		now = now.Add(r.again() / 2)
+	}
+	return !p.due.After(now)
+}
+
 // tellOn tells a receiver what there is to be told, one request after the other,
 // until ctx is done. What is under way then ends with telling. Its error is that
 // the lease is lost.
@@ -68,8 +77,13 @@ func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 
 // tellDue tells what is due, and returns after what time there is more.
 func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Duration, error) {
-	left := s.book.pending(r.Receiver, r.again())
-	for len(left) > 0 {
+	var left []pending
+	for {
+		if len(left) == 0 {
+			if left = s.book.pending(r.Receiver, r.again()); len(left) == 0 {
+				return tellAtLeast, nil
+			}
+		}
 		now := s.Now()
 		switch {
 		case ctx.Err() != nil:
@@ -82,7 +96,7 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 			return min(left[0].due.Sub(now), tellAtLeast), nil
 		}
 		batch := 1
-		for batch < min(r.atOnce(), len(left)) && !left[batch].due.After(now) {
+		for batch < min(r.atOnce(), len(left)) && r.mayHave(&left[batch], now) {
 			batch++
 		}
 		if err := s.tell(telling, r, left[:batch]); err != nil {
@@ -90,7 +104,6 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 		}
 		left = left[batch:]
 	}
-	return tellAtLeast, nil
 }
 
 // tell makes one attempt to tell alerts to a receiver. The attempt is written

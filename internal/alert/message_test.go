@@ -1,0 +1,218 @@
+package alert
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+var update = flag.Bool("update", false, "write the expected messages anew")
+
+// golden compares a document with the file that holds what is documented.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, got, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	pretty := append(indented.Bytes(), '\n')
+	if *update {
+		if err := os.WriteFile(file, pretty, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(pretty)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestMessage_hasTheDocumentedForm(t *testing.T) {
+	t.Parallel()
+	var messages []Message
+	var batch []pending
+	for _, example := range Examples() {
+		messages = append(messages, messageOf(&example, "https://countersign.example/"))
+		batch = append(batch, pending{alert: example})
+	}
+	text, err := json.Marshal(messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "messages.json", text)
+	text, err = alertmanagerBody(batch, "https://countersign.example", time.Date(2026, 11, 30, 9, 0, 30, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "alertmanager.json", text)
+}
+
+func TestMessage_fitsWhateverItSays(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("\u202e\"\\<", 5000)
+	preflight := registry.Preflight{Run: "nightly", Allowed: true}
+	for range 100 {
+		slot := registry.SlotResult{Slot: strings.Repeat("s", 64), OK: true, Fallback: true, Component: "filler"}
+		for range 15 {
+			slot.Attempts = append(slot.Attempts, registry.Attempt{Component: strings.Repeat("c", 64), Causes: []registry.Cause{registry.Refused}, Reason: long})
+		}
+		preflight.Slots = append(preflight.Slots, slot)
+	}
+	ofLong, _, err := ofRun(nil, &registry.KeptPreflight{At: time.Now(), Preflight: preflight}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, err := ofClaim(&Claim{TaskID: "id", Title: long, ClaimedBy: "alice", ClaimedAt: time.Now()}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	causes := make([]registry.Cause, 1000)
+	for i := range causes {
+		causes[i] = registry.Refused
+	}
+	down, _, err := ofComponent(nil, &registry.Reading{Name: "asm", Status: registry.Unavailable, Reason: long, Causes: causes}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []pending{{alert: ofLong}, {alert: waits}, {alert: down}} {
+		for _, protocol := range []Protocol{Webhook, Alertmanager} {
+			if _, err := (maker{receiver: &Receiver{Protocol: protocol, URL: registry.SecretText("http://h")}}).request([]pending{p}, time.Now()); err != nil {
+				t.Errorf("%s to a %s: %v", p.alert.Key, protocol, err)
+			}
+		}
+	}
+}
+
+func TestTemplate_knowsTheFieldsAndFunctions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"text": {{json .summary}}, "at": {{time "15:04" .since | json}}}`: `{"text": "a claim has waited for its verdict for 24 hours", "at": "09:00"}`,
+		`{{json .title}}`: `"Fix the \"flaky\" test"`,
+		`[{{range $i, $c := .causes}}{{if $i}},{{end}}{{json $c.cause}}{{end}}]`: `[]`,
+		`{{json .slots}}`: `[]`,
+		`{"ended": {{if .ended_at}}1{{else}}0{{end}}}`:                                  `{"ended": 0}`,
+		`{{define "x"}}{{printf "%s/%s" .kind .state | json}}{{end}}{{template "x" .}}`: `"task/firing"`,
+	} {
+		made, err := ParseTemplate(text, "")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		message := messageOf(&Examples()[4], "")
+		got, err := made.render(&message, "")
+		if err != nil || string(got) != want {
+			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
+		}
+	}
+	plain, err := ParseTemplate("{{.summary}}", "text/plain; charset=utf-8")
+	if err != nil || plain == nil {
+		t.Error(err)
+	}
+}
+
+func TestTemplate_refusesWhatFailsOrRunsAway(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{{.summary`:                  "unclosed action",
+		`{{.nothing}}`:                `map has no entry for key "nothing"`,
+		`{{json .slots.name}}`:        "can't evaluate field",
+		`{{exec "x"}}`:                `function "exec" not defined`,
+		`{"a": "{{.title}}"}`:         "what it writes is not JSON",
+		`{{time "15:04" "x"}}`:        "cannot parse",
+		`{{range 2000000000}}{{end}}`: "steps",
+		`{{range 100000}}{{range 100000}}{{end}}{{end}}`:                                                                     "steps",
+		`{{define "x"}}{{template "x"}}{{end}}{{template "x"}}`:                                                              "steps",
+		`{{define "x"}}{{if .}}{{template "x" slice . 1}}{{template "x" slice . 1}}{{end}}{{end}}{{template "x" .alert_id}}`: "steps",
+		`{{range 10000}}0123456789{{end}}`:                                                                                   "bytes",
+		`{{$x := "0123456789"}}{{range 60}}{{$x = printf "%s%s" $x $x}}{{end}}{{json $x}}`:                                   "bytes",
+		`{{$x := "<"}}{{range 60}}{{$x = html $x $x}}{{end}}`:                                                                "bytes",
+		`{{printf "%0999999d" 1}}`:                                                                                           "bytes",
+		strings.Repeat("x", MaxTemplateBytes+1):                                                                              "it has more than 65536 bytes",
+	} {
+		began := time.Now()
+		if _, err := ParseTemplate(text, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: got %v, want %s", text, err, want)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%.80s took %v", text, took)
+		}
+	}
+}
+
+func TestSign_isVerifiedByTheLibraryAndByNobodyWithAnotherSecret(t *testing.T) {
+	t.Parallel()
+	secret, other := "whsec_"+strings.Repeat("YWJj", 8), "whsec_"+strings.Repeat("ZGVm", 8)
+	m := maker{
+		receiver: &Receiver{Protocol: Webhook, URL: registry.SecretText("http://h"), Signing: registry.SecretAt("env:HOOK")},
+		resolve:  func(string) (string, error) { return secret, nil },
+	}
+	example := Examples()[0]
+	made, err := m.request([]pending{{alert: example}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made.header.Get("webhook-id"); got != example.ID+".firing" {
+		t.Errorf("the id is %s", got)
+	}
+	for key, want := range map[string]bool{secret: true, strings.TrimPrefix(secret, "whsec_"): true, other: false} {
+		verifier, err := standardwebhooks.NewWebhook(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verifier.Verify(made.body, made.header); (err == nil) != want {
+			t.Errorf("verified: %v", err)
+		}
+		if err := verifier.Verify(append(made.body, ' '), made.header); err == nil {
+			t.Error("an altered body is verified")
+		}
+	}
+}
+
+func TestRequest_saysWhichSecretCannotBeHadAndNeverRepeatsOne(t *testing.T) {
+	t.Parallel()
+	const hidden = "hunter2-and-more"
+	secrets := map[string]string{"env:LINES": hidden + "\r\nX-Evil: 1", "env:SHORT": "whsec_aHVudGVyMg==", "env:BARE": hidden, "env:URL": "ftp://" + hidden, "env:CTL": "http://h/\x01" + hidden}
+	resolve := func(reference string) (string, error) {
+		text, is := secrets[reference]
+		if !is {
+			return "", errors.New("the secret at " + reference + " cannot be had")
+		}
+		return text, nil
+	}
+	with := func(change func(*Receiver)) *Receiver {
+		r := &Receiver{Protocol: Webhook, URL: registry.SecretText("http://h")}
+		change(r)
+		return r
+	}
+	for want, r := range map[string]*Receiver{
+		"the header X-A: the secret at env:UNSET cannot be had": with(func(r *Receiver) { r.Headers = map[string]registry.Secret{"X-A": registry.SecretAt("env:UNSET")} }),
+		"the header X-A (env:LINES) holds characters that no header may have": with(func(r *Receiver) {
+			r.Headers = map[string]registry.Secret{"X-A": registry.SecretAt("env:LINES")}
+		}),
+		"the bearer token: the secret at env:UNSET cannot be had":                               with(func(r *Receiver) { r.Bearer = registry.SecretAt("env:UNSET") }),
+		"the secret to sign with (env:SHORT) has fewer than 24 bytes":                           with(func(r *Receiver) { r.Signing = registry.SecretAt("env:SHORT") }),
+		"the secret to sign with (env:BARE) is not in base64, with or without whsec_ before it": with(func(r *Receiver) { r.Signing = registry.SecretAt("env:BARE") }),
+		"its url is not an address that begins with http:// or https://":                        with(func(r *Receiver) { r.URL = registry.SecretAt("env:URL") }),
+		"its url is not an address that begins with http:// or https:// ":                       with(func(r *Receiver) { r.URL = registry.SecretAt("env:CTL") }),
+	} {
+		_, err := maker{receiver: r, resolve: resolve}.request([]pending{{alert: Examples()[0]}}, time.Now())
+		if err == nil || err.Error() != strings.TrimSpace(want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
