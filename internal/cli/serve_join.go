@@ -57,7 +57,7 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 	})
 	made.alerter = alert.New(alert.Options{
 		Name: processName(begun.URL), URL: begun.URL, Store: database.Alerts(), Feed: database, Registry: examined, History: database,
-		Settings: loaded.Alerts, Resolve: p.resolver().Resolve, Now: time.Now, Log: log,
+		Settings: loaded.Alerts, Resolve: p.resolver().Resolve, Now: time.Now, Log: log, Observer: measured.metrics,
 	})
 	made.reload = &reloading{
 		running: loaded, examiner: examined, patrol: made.patrol, alerter: made.alerter, metrics: measured.metrics, log: log, resolve: p.resolver(),
