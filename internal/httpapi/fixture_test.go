@@ -38,7 +38,7 @@ func start(t *testing.T, server *Server) *running {
 		t.Fatal(err)
 	}
 	log := &logged{}
-	server.options.Log = slog.New(slog.NewTextHandler(log, nil))
+	server.options.Log = logTo(log)
 	ctx, stop := context.WithCancel(context.Background())
 	run := &running{
 		url: "http://" + listener.Addr().String(), host: listener.Addr().String(),
@@ -76,6 +76,8 @@ func plain() *Server {
 }
 
 func discarding() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func logTo(log *logged) *slog.Logger { return slog.New(slog.NewTextHandler(log, nil)) }
 
 func answering(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/schema"
+	"github.com/countersign-dev/countersign/internal/task"
 )
 
 // group is which routes share a bound of what is in flight.
@@ -120,6 +121,9 @@ func writing[Q, R any](path string, what about, operation schema.Operation[Q], c
 		made.body = body
 	}
 	made.call = func(r *http.Request) (any, error) {
+		if r.URL.RawQuery != "" {
+			return nil, task.InvalidArgument("query", "is given, and %s takes its arguments in the body", what.id)
+		}
 		body, err := bodyOf(r)
 		if err != nil {
 			return nil, err
