@@ -37,8 +37,13 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	tracing, err := telemetry.NewTracing(ctx, p.Getenv, version, log)
+	if err != nil {
+		return err
+	}
+	defer tracing.Shutdown(ctx)
 	if c.Registry {
-		return c.serveRegistry(ctx, p, log)
+		return c.serveRegistry(ctx, p, tracing.Tracer(), log)
 	}
 	if c.Components.File.Config != "" {
 		return fault.New(fault.InvalidArgument, "the task gate reads no configuration file").
@@ -50,7 +55,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	}
 	outliveReaders()
 	gate := &openingGate{opened: newOpening[*task.Gate]()}
-	server := mcpserver.New(gate, mcpserver.Options{Version: version, Caller: caller, Log: log})
+	server := mcpserver.New(gate, mcpserver.Options{Version: version, Caller: caller, Log: log, Tracer: tracing.Tracer()})
 	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
 		database, err := gate.open(ctx, p, c.Components.Database.DB)
 		if err != nil {

@@ -5,13 +5,15 @@ import (
 	"io"
 	"log/slog"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/mcpserver"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // serveRegistry serves the registry's tools to one client.
-func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, log *slog.Logger) error {
+func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, tracer trace.Tracer, log *slog.Logger) error {
 	if c.Agent.AgentID != nil {
 		return fault.New(fault.InvalidArgument, "the registry knows no agents").
 			With(fault.Field, "--agent-id").WithHint("Leave out --agent-id, or --registry.")
@@ -22,9 +24,12 @@ func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, log *slog.Lo
 	}
 	outliveReaders()
 	served := openingRegistry{newOpening[*examining]()}
-	server := mcpserver.NewRegistry(served, mcpserver.Options{Version: version, Log: log})
+	server := mcpserver.NewRegistry(served, mcpserver.Options{Version: version, Log: log, Tracer: tracer})
 	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
 		examined, err := c.Components.open(ctx, p, loaded, openDatabase, log)
+		if err == nil {
+			examined.Tracer = tracer
+		}
 		served.opened.finish(examined, err)
 		if err != nil {
 			return nil, err
