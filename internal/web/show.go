@@ -16,15 +16,16 @@ import (
 // functions are what templates may call. None of them makes markup.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"visible": func(text any) string { return visible(fmt.Sprint(text)) },
-		"line":    func(text any) string { return line(fmt.Sprint(text)) },
-		"long":    func(text any) quotation { return quoted(fmt.Sprint(text)) },
-		"lines":   lines,
-		"lamp":    lampOf,
-		"counted": counted,
-		"join":    strings.Join,
-		"sum":     func(a, b int) int { return a + b },
-		"text":    func(text any) string { return fmt.Sprint(text) },
+		"visible":  func(text any) string { return visible(fmt.Sprint(text)) },
+		"line":     func(text any) string { return line(fmt.Sprint(text)) },
+		"sentence": func(text any) string { return sentence(fmt.Sprint(text)) },
+		"long":     func(text any) quotation { return quoted(fmt.Sprint(text)) },
+		"lines":    lines,
+		"lamp":     lampOf,
+		"counted":  counted,
+		"join":     strings.Join,
+		"sum":      func(a, b int) int { return a + b },
+		"text":     func(text any) string { return fmt.Sprint(text) },
 	}
 }
 
@@ -44,6 +45,19 @@ func visible(text string) string {
 
 // line is untrusted text on one line.
 func line(text string) string { return visible(strings.Join(strings.Fields(text), " ")) }
+
+// sentence is untrusted text that begins and ends as a sentence does.
+func sentence(text string) string {
+	text = strings.TrimSpace(visible(text))
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	if !strings.ContainsAny(text[len(text)-1:], ".!?:;,)\"'") {
+		text += "."
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
 
 // What is shown at first of a long text.
 const (

@@ -145,7 +145,7 @@ func TestTasks_answersARefusedAddressOnTheFormAndOtherFaultsOnTheirPage(t *testi
 		{task.InvalidArgument("cursor", "is no cursor of this list"), http.StatusBadRequest, "cursor is no cursor of this list", true},
 		{task.InvalidAgentID("claimed_by", "a b"), http.StatusBadRequest, "is no agent id", true},
 		{task.NotFound("x"), http.StatusBadRequest, "x", true},
-		{task.Unavailable(errors.New("disk I/O")), http.StatusServiceUnavailable, "the database could not answer in time", false},
+		{task.Unavailable(errors.New("disk I/O")), http.StatusServiceUnavailable, "database could not answer in time", false},
 		{errors.New("pq: secret"), http.StatusInternalServerError, "", false},
 	} {
 		answer := visit(t, web.Options{Tasks: &gateDouble{listed: of.err}}, "/tasks")
