@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -160,7 +161,8 @@ func (s *site) schedule(name string) string {
 		return ""
 	}
 	policy := component.Policy()
-	said := fmt.Sprintf("probed every %s; a result counts for %s", inWords(policy.Interval), inWords(policy.TTL))
+	exactly := func(d time.Duration) string { return strings.Replace(spokenFinely(d), ".0 s", " s", 1) }
+	said := fmt.Sprintf("probed every %s; a result counts for %s", exactly(policy.Interval), exactly(policy.TTL))
 	if policy.Rise > 1 {
 		said += fmt.Sprintf("; %d passes in a row make it available", policy.Rise)
 	}

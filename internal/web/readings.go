@@ -51,8 +51,14 @@ type componentRow struct {
 	Spark  spark
 }
 
-// Says is what the row says, for those who hear of changes.
-func (r componentRow) Says() string { return r.Name + " is " + string(r.Status) }
+// Says is what the row says, for those who hear of changes. One that flaps is told
+// once, and not each time that it changes.
+func (r componentRow) Says() string {
+	if r.Flapping {
+		return r.Name + " is flapping"
+	}
+	return r.Name + " is " + string(r.Status)
+}
 
 // row is a component in a list, with its latest results where they were read.
 func (s *site) row(reading registry.Reading, recent []registry.RecentResult) componentRow {

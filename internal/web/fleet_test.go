@@ -1,0 +1,171 @@
+package web_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/task"
+	"github.com/countersign-dev/countersign/internal/web"
+)
+
+func TestFleet_isTheGoldenPages(t *testing.T) {
+	full := foreign(asItIs).opened(t)
+	empty := full
+	empty.Fleet, empty.Runs = &fleetDouble{}, &fleetDouble{}
+	calm := full
+	healthy := *foreign(asItIs).fleet(t)
+	healthy.counts = registry.StatusCounts{Available: 8}
+	calm.Fleet, calm.Runs = &healthy, &fleetDouble{}
+	calm.Tasks = &gateDouble{page: task.Page{Counts: task.Counts{Pending: 2}, CountsCappedAt: 1000}}
+	broken := full
+	broken.Fleet = &fleetDouble{err: fault.New(fault.Unavailable, "the database could not answer in time")}
+	broken.Runs, broken.Tasks = &fleetDouble{err: errors.New("a defect")}, &gateDouble{listed: errors.New("a defect")}
+	for golden_, of := range map[string]struct {
+		options web.Options
+		path    string
+	}{
+		"overview.html":          {full, "/"},
+		"overview_none.html":     {empty, "/"},
+		"overview_calm.html":     {calm, "/"},
+		"overview_unread.html":   {broken, "/"},
+		"components.html":        {full, "/components"},
+		"components_none.html":   {empty, "/components"},
+		"component_server.html":  {full, "/components/scanner"},
+		"component_canary.html":  {full, "/components/files"},
+		"component_model.html":   {full, "/components/writer"},
+		"component_harness.html": {full, "/components/image"},
+		"component_book.html":    {full, "/components/handbook"},
+		"connect.html":           {full, "/connect"},
+		"missing.html":           {full, "/components/nowhere"},
+	} {
+		golden(t, golden_, mainOf(t, visit(t, of.options, of.path).Body.String()))
+	}
+}
+
+func TestComponents_asksForWhatTheAddressNames(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	fleet.cursor = "scanner"
+	page := visit(t, web.Options{Fleet: fleet}, "/components?kind=model&status=unknown&search=sc%22an&cursor=files").Body.String()
+	want := registry.ComponentQuery{Kind: registry.KindModel, Status: registry.Unknown, Search: `sc"an`, Limit: 50, Cursor: "files"}
+	if diff := cmp.Diff(want, fleet.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	for _, wanted := range []string{
+		`<option selected>model</option>`, `<option selected>unknown</option>`, `value="sc&#34;an"`,
+		`href="/components?cursor=scanner&amp;kind=model&amp;search=sc%22an&amp;status=unknown" rel="next"`,
+		`href="/components?kind=model&amp;search=sc%22an&amp;status=unknown">First page`, `<a href="/components">Without filters</a>`,
+	} {
+		if !strings.Contains(page, wanted) {
+			t.Errorf("the page holds no %s", wanted)
+		}
+	}
+}
+
+func TestComponents_saysWhatIsWrongWithAnAddressOnTheForm(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	fleet.err = fault.New(fault.InvalidArgument, "there is no status %q", "x").WithHint("The statuses are four.")
+	answer := visit(t, web.Options{Fleet: fleet}, "/components?status=x")
+	if page := answer.Body.String(); answer.Code != http.StatusBadRequest || !strings.Contains(page, "There is no status &#34;x&#34;") || !strings.Contains(page, "<form") {
+		t.Errorf("the answer is %d:\n%s", answer.Code, page)
+	}
+}
+
+func TestComponent_showsAnOlderResultOfItsOwnOnly(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	of := func(component string) string {
+		for _, kept := range fleet.results {
+			if kept.Component == component {
+				return kept.ResultID
+			}
+		}
+		return ""
+	}
+	view := fleet.views["scanner"]
+	view.ResultID = new("a newer one")
+	fleet.views["scanner"] = view
+	options := web.Options{Fleet: fleet}
+	if page := visit(t, options, "/components/scanner?result="+of("scanner")).Body.String(); !strings.Contains(page, "not the newest") || !strings.Contains(page, "required tools unusable") {
+		t.Errorf("the older result is not shown:\n%s", page)
+	}
+	for _, id := range []string{of("writer"), "none"} {
+		if got := visit(t, options, "/components/scanner?result="+id).Code; got != http.StatusNotFound {
+			t.Errorf("the result %s of another is answered with %d", id, got)
+		}
+	}
+	given := fleet.results[0]
+	given.Result, given.ResultID, given.Component = nil, "given-up", "scanner"
+	broken := given
+	broken.Result, broken.ResultID = []byte(`{"passed": true}`), "broken"
+	fleet.results = append(fleet.results, given, broken)
+	if page := visit(t, options, "/components/scanner?result=given-up").Body.String(); !strings.Contains(page, "Its document was not kept") {
+		t.Error("a result that was given up is not told")
+	}
+	if page := visit(t, options, "/components/scanner?result=broken").Body.String(); !strings.Contains(page, "cannot be read") || strings.Contains(page, "passed</span>") {
+		t.Error("a document that nothing supports is shown")
+	}
+}
+
+func TestComponent_tellsOnlyWhatTheProbeWithThatResultCameTo(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	for _, kept := range fleet.results {
+		page := visit(t, web.Options{Fleet: fleet}, "/components/writer?probed="+kept.ResultID).Body.String()
+		if told := strings.Contains(page, "Probed: failed in 3.2 ms."); told != (kept.Component == "writer") {
+			t.Errorf("the outcome of a probe of %s is told: %v", kept.Component, told)
+		}
+	}
+}
+
+func TestProbeNow_leadsBackToThePage(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	post := func(path string) *httptest.ResponseRecorder {
+		pages, err := web.Pages(web.Options{Fleet: fleet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux := http.NewServeMux()
+		for pattern, page := range pages {
+			mux.Handle(pattern, page)
+		}
+		answer := httptest.NewRecorder()
+		mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil))
+		return answer
+	}
+	answer := post("/components/writer/probe")
+	if want := "/components/writer?probed=" + *fleet.views["writer"].ResultID; answer.Code != http.StatusSeeOther || answer.Header().Get("Location") != want || fleet.probed != "writer" {
+		t.Errorf("probing %q leads with %d to %s, want %s", fleet.probed, answer.Code, answer.Header().Get("Location"), want)
+	}
+	fleet.err = fault.New(fault.Unavailable, "the probe still waited for one of 64 others").WithHint("Try again.")
+	if answer := post("/components/writer/probe"); answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "The probe still waited") {
+		t.Errorf("a probe that did not end is answered with %d:\n%s", answer.Code, answer.Body)
+	}
+	if got := visit(t, web.Options{Fleet: fleet}, "/components/writer/probe").Code; got != http.StatusMethodNotAllowed {
+		t.Errorf("a link that probes is answered with %d", got)
+	}
+}
+
+func TestOverview_hidesNoPartBehindOneThatCannotBeRead(t *testing.T) {
+	options := foreign(asItIs).opened(t)
+	options.Fleet = &fleetDouble{err: fault.New(fault.Unavailable, "the database <is> gone")}
+	page := visit(t, options, "/").Body.String()
+	for wanted, want := range map[string]bool{"the database &lt;is&gt; gone": true, `id="run-nightly"`: true, `id="component-`: false} {
+		if strings.Contains(page, wanted) != want {
+			t.Errorf("the page holds %s: %v, want %v", wanted, !want, want)
+		}
+	}
+}
+
+func TestRows_tellOfOneThatFlapsOnlyOnce(t *testing.T) {
+	page := visit(t, foreign(asItIs).opened(t), "/components").Body.String()
+	for _, wanted := range []string{`data-said="shaky is flapping"`, `data-said="writer is unavailable"`} {
+		if !strings.Contains(page, wanted) {
+			t.Errorf("the page holds no %s", wanted)
+		}
+	}
+}
