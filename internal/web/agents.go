@@ -33,7 +33,7 @@ func agentPages() []page {
 	}
 }
 
-// counted tells how old the counts of a page are.
+// countedAt tells how old the counts of a page are.
 type countedAt struct {
 	At    moment // the zero one when nothing was counted yet
 	Stale bool

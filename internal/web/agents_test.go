@@ -19,8 +19,8 @@ func verifier(id task.AgentID, mean time.Duration, verdicts ...task.PairTally) t
 	view := task.AgentView{AgentTally: task.AgentTally{AgentID: id, MeanVerdictMs: new(mean.Milliseconds()), LastAt: before(time.Minute)}, RolledUpAt: new(before(3 * time.Second))}
 	for _, pair := range verdicts {
 		pair.Verifier, pair.MeanVerdictMs = id, mean.Milliseconds()
-		view.AgentTally.Verified += pair.Verified
-		view.AgentTally.Rejected += pair.Rejected
+		view.Verified += pair.Verified
+		view.Rejected += pair.Rejected
 		view.Verifies = append(view.Verifies, pair)
 	}
 	return view
