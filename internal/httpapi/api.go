@@ -74,13 +74,13 @@ type Feed interface {
 // API is what the API is made from. Each part may be missing, and then its routes
 // are.
 type API struct {
-	Version    string // of Countersign
+	Version    string // of Countersign; a server fills in its own
 	Tasks      Tasks
 	Agents     Agents
 	Components Components
 	Runs       Runs
 	Feed       Feed
-	Log        *slog.Logger  // nil discards
+	Log        *slog.Logger  // nil discards; a server fills in its own
 	Tick       time.Duration // after which a stream says that nothing happened; 30 seconds when zero
 }
 

@@ -54,7 +54,9 @@ func startFleet(t *testing.T, adjust func(*Options)) *fleet {
 	go func() { ended <- f.follower.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 	server := plain()
 	server.options.API = &API{

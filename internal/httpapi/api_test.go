@@ -138,19 +138,21 @@ func readDescription(t *testing.T, body string) *description {
 	if err := json.Unmarshal([]byte(body), &read); err != nil {
 		t.Fatal(err)
 	}
-	made := &description{answers: map[string]*jsonschema.Resolved{}}
+	made, resolved := &description{answers: map[string]*jsonschema.Resolved{}}, map[string]*jsonschema.Resolved{}
 	for _, methods := range read.Paths {
 		for _, operation := range methods {
 			made.operations = append(made.operations, operation.OperationID)
 			for status, response := range operation.Responses {
 				for kind, content := range response.Content {
-					whole := content.Schema.CloneSchemas()
-					whole.Defs = read.Components.Schemas
-					resolved, err := whole.Resolve(nil)
-					if err != nil {
-						t.Fatalf("%s %s: %v", operation.OperationID, status, err)
+					ref := content.Schema.Ref
+					if ref != "" && resolved[ref] == nil {
+						whole, err := (&jsonschema.Schema{Ref: ref, Defs: read.Components.Schemas}).Resolve(nil)
+						if err != nil {
+							t.Fatalf("%s %s: %v", operation.OperationID, status, err)
+						}
+						resolved[ref] = whole
 					}
-					made.answers[operation.OperationID+" "+status+" "+kind] = resolved
+					made.answers[operation.OperationID+" "+status+" "+kind] = resolved[ref]
 				}
 			}
 		}

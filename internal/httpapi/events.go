@@ -108,7 +108,7 @@ func (a API) follow(ending <-chan struct{}, w http.ResponseWriter, r *http.Reque
 	header.Set("Content-Type", typeEvents)
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
-	out := &stream{w: w, wanted: wanted, told: subscription.Position(), tick: cmp.Or(a.Tick, tickTime)}
+	out := &stream{w: w, wanted: wanted, tick: cmp.Or(a.Tick, tickTime)}
 	if out.send(fmt.Appendf(nil, ": what happens in Countersign\nretry: %d\n\n", retryTime.Milliseconds())) == nil {
 		out.run(ctx, subscription)
 	}
@@ -137,8 +137,7 @@ func resumed(r *http.Request, after *string) (*feed.Position, error) {
 type stream struct {
 	w       http.ResponseWriter
 	wanted  schema.Subject[feed.Kind]
-	told    feed.Position // the last one that the client knows
-	skipped int           // events since then
+	skipped int // events since the last position that the client knows
 	tick    time.Duration
 }
 
@@ -159,8 +158,8 @@ func (s *stream) run(ctx context.Context, of *feed.Subscription) {
 		case err != nil:
 			return // the client comes again, and is told then
 		case reset:
-			s.told, s.skipped = of.Position(), 0
-			out = fmt.Appendf(nil, "id: %s\nevent: reset\ndata: {}\n\n", s.told)
+			s.skipped = 0
+			out = fmt.Appendf(nil, "id: %s\nevent: reset\ndata: {}\n\n", of.Position())
 		default:
 			out = s.pick(events)
 		}
@@ -185,7 +184,7 @@ func (s *stream) place(at feed.Position) []byte {
 	if s.skipped == 0 {
 		return nil
 	}
-	s.told, s.skipped = at, 0
+	s.skipped = 0
 	return fmt.Appendf(nil, "id: %s\n\n", at)
 }
 
@@ -198,7 +197,7 @@ func (s *stream) pick(events []feed.Event) []byte {
 			s.skipped++
 			continue
 		}
-		s.told, s.skipped = event.ID, 0
+		s.skipped = 0
 		said, err := json.Marshal(saidOf(event))
 		if err != nil {
 			continue // it cannot be: all are texts

@@ -23,7 +23,7 @@ const maxPath = 200
 func (s *Server) logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		ctx, span := s.begin(r)
+		ctx, span := s.begin(r.Context(), r)
 		r = r.WithContext(ctx)
 		answer := &watched{ResponseWriter: w}
 		defer func() {

@@ -57,8 +57,7 @@ const traceparent = "Traceparent"
 // begin puts a request into the trace that its client names, and begins a span for
 // one to the API; the stream of events, which has no end, has none. A header that
 // is no traceparent, or is given twice, is passed over.
-func (s *Server) begin(r *http.Request) (context.Context, trace.Span) {
-	ctx := r.Context()
+func (s *Server) begin(ctx context.Context, r *http.Request) (context.Context, trace.Span) {
 	if told := r.Header.Values(traceparent); len(told) == 1 {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier{traceparent: told})
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -33,20 +34,16 @@ func (o *told) Answered(routes string, status int) {
 }
 func (o *told) Refused(code fault.Code) { o.words = append(o.words, string(code)) }
 
-// handled is what a server with these options makes of a request.
-func handled(t *testing.T, options Options, method, path string, header http.Header) *httptest.ResponseRecorder {
+// handled sends a request to a server with these options.
+func handled(t *testing.T, options Options, method, path string, header http.Header) {
 	t.Helper()
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	request := httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody)
 	request.Host = "127.0.0.1:80"
-	for name, values := range header {
-		request.Header[name] = values
-	}
-	answer := httptest.NewRecorder()
-	handlerOf(t, New(options)).ServeHTTP(answer, request)
-	return answer
+	maps.Copy(request.Header, header)
+	handlerOf(t, New(options)).ServeHTTP(httptest.NewRecorder(), request)
 }
 
 func TestObserver_isToldOfEachAnswerAndRefusalOnce(t *testing.T) {

@@ -203,6 +203,7 @@ func (f failing) Agent(context.Context, string) (task.AgentView, error) {
 func TestAPI_boundsProbesAndEndsThoseThatNobodyWaitsFor(t *testing.T) {
 	f := startFleet(t, func(*Options) {})
 	asleep := make(chan struct{})
+	defer close(asleep)
 	f.asleep.Store(&asleep)
 	answers := make(chan error, maxProbes)
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -241,7 +242,6 @@ func TestAPI_boundsProbesAndEndsThoseThatNobodyWaitsFor(t *testing.T) {
 			t.Errorf("a probe that nobody waits for = %v", err)
 		}
 	}
-	close(asleep)
 	for range 1000 {
 		if answer, _ := f.ask(t, asking{method: http.MethodPost, path: "/components/docs/probe"}); answer.StatusCode == http.StatusOK {
 			return

@@ -56,7 +56,10 @@ func (s *Server) routes(ending <-chan struct{}) (map[string]http.Handler, error)
 	if s.options.API == nil {
 		return routes, nil
 	}
-	mounted, err := s.options.API.mounted(ending)
+	api := *s.options.API
+	api.Version = cmp.Or(api.Version, s.options.Version)
+	api.Log = cmp.Or(api.Log, s.options.Log)
+	mounted, err := api.mounted(ending)
 	maps.Copy(routes, mounted)
 	return routes, err
 }
