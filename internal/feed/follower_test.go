@@ -107,6 +107,7 @@ func TestFollower_callsBeforeBeforeAnyListenerIsTold(t *testing.T) {
 		if hangs.Load() {
 			<-ctx.Done()
 		}
+		<-time.After(10 * time.Millisecond)
 		known.Store(events[len(events)-1].ID.Number)
 	}
 	run(t, func(o *feed.Options) { o.Before = before }, func(t *testing.T, b bench) {
