@@ -148,10 +148,7 @@ func (s *site) outcome(ctx context.Context, name, id string) string {
 		return ""
 	}
 	said := fmt.Sprintf("Probed: %s in %s.", kept.Outcome, tookWords(time.Duration(kept.LatencyMs*float64(time.Millisecond))))
-	for _, sentence := range sentencesOf(kept.Causes) {
-		said += " " + sentence
-	}
-	return said
+	return strings.Join(append([]string{said}, sentencesOf(kept.Causes)...), " ")
 }
 
 // schedule says when a component is probed.

@@ -161,8 +161,13 @@ func (v *resultView) serverFacts(of *registry.ProbeResult) {
 	}
 	v.fact("profile", string(of.Profile))
 	v.fact("phases", phasesInWords([]phase{
-		{"resolve", of.Timings.ResolveMs}, {"connect", of.Timings.ConnectMs}, {"TLS", of.Timings.TLSMs}, {"first byte", of.Timings.FirstByteMs},
-		{"handshake", of.Timings.HandshakeMs}, {"list", of.Timings.ListMs}, {"call", of.Timings.CallMs},
+		{"resolve", of.Timings.ResolveMs},
+		{"connect", of.Timings.ConnectMs},
+		{"TLS", of.Timings.TLSMs},
+		{"first byte", of.Timings.FirstByteMs},
+		{"handshake", of.Timings.HandshakeMs},
+		{"list", of.Timings.ListMs},
+		{"call", of.Timings.CallMs},
 	}))
 	if of.SessionsOpened > 0 {
 		v.fact("sessions", fmt.Sprintf("%d opened, %d closed", of.SessionsOpened, of.SessionsClosed))
@@ -215,7 +220,7 @@ func (v *resultView) ofKnowledge(of *registry.KnowledgeBaseResult) {
 		got.OK, got.Cause, got.Detail = false, wrong, detail
 	}
 	v.part("retrieve", got)
-	v.fact("chunks", counted(of.Retrieve.Chunks, "chunk"))
+	v.fact("chunks", fmt.Sprint(of.Retrieve.Chunks))
 	v.code("version", of.Retrieve.Version)
 	v.code("pinned", of.Retrieve.Pinned)
 	v.code("found", strings.Join(of.Retrieve.FoundIDs, ", "))

@@ -29,11 +29,11 @@ type transcriptView struct {
 
 // exchangeView is one exchange over HTTP, or one line to or from a process.
 type exchangeView struct {
-	Heading string
+	Heading string // empty for an exchange
 	Sent    string
 	Came    string
 	Error   string
-	Times   string
+	Times   string // of an exchange
 }
 
 // transcriptOf lays a transcript out; nil for none. One that a part before it has
@@ -83,10 +83,7 @@ func (t *transcriptView) size() int {
 func (e exchangeView) size() int { return len(e.Heading) + len(e.Sent) + len(e.Came) + len(e.Error) }
 
 func exchangeOf(kept *registry.Exchange) exchangeView {
-	view := exchangeView{
-		Heading: registry.Shorten(kept.Request.Line, registry.MaxDetail), Sent: messageText(&kept.Request),
-		Error: kept.Error, Times: phasesInWords(phasesOf(kept.Timings)),
-	}
+	view := exchangeView{Sent: messageText(&kept.Request), Error: kept.Error, Times: phasesInWords(phasesOf(kept.Timings))}
 	if kept.Response != nil {
 		view.Came = messageText(kept.Response)
 	}
@@ -104,7 +101,7 @@ func messageOf(kept registry.WireMessage) exchangeView {
 // messageText is a message over HTTP as it was on the wire, as far as it is shown.
 func messageText(message *registry.HTTPMessage) string {
 	var out strings.Builder
-	out.WriteString(message.Line + "\n")
+	out.WriteString(cutText(message.Line, maxBodyShown) + "\n")
 	for i, header := range message.Header {
 		if i == maxHeadersShown {
 			fmt.Fprintf(&out, "… and %s\n", counted(len(message.Header)-i, "more header"))

@@ -27,7 +27,7 @@ func TestFleet_isTheGoldenPages(t *testing.T) {
 	broken := full
 	broken.Fleet = &fleetDouble{err: fault.New(fault.Unavailable, "the database could not answer in time")}
 	broken.Runs, broken.Tasks = &fleetDouble{err: errors.New("a defect")}, &gateDouble{listed: errors.New("a defect")}
-	for golden_, of := range map[string]struct {
+	for file, of := range map[string]struct {
 		options web.Options
 		path    string
 	}{
@@ -45,7 +45,7 @@ func TestFleet_isTheGoldenPages(t *testing.T) {
 		"connect.html":           {full, "/connect"},
 		"missing.html":           {full, "/components/nowhere"},
 	} {
-		golden(t, golden_, mainOf(t, visit(t, of.options, of.path).Body.String()))
+		golden(t, file, mainOf(t, visit(t, of.options, of.path).Body.String()))
 	}
 }
 

@@ -32,7 +32,9 @@ func TestPages_showHostileTextAsTextThatDoesNothing(t *testing.T) {
 	attacked.Rejected = func() *web.Rejection {
 		return &web.Rejection{File: hostileText("/etc/a.yaml"), Message: hostileText("line 3\nline 4"), Since: noon}
 	}
-	plain.Rejected = func() *web.Rejection { return &web.Rejection{File: "/etc/a.yaml", Message: "line 3\nline 4", Since: noon} }
+	plain.Rejected = func() *web.Rejection {
+		return &web.Rejection{File: "/etc/a.yaml", Message: "line 3\nline 4", Since: noon}
+	}
 	for _, address := range sceneAddresses(t) {
 		want := shapeOf(t, visit(t, plain, address).Body.String())
 		page := visit(t, attacked, address).Body.String()

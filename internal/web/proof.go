@@ -124,7 +124,7 @@ func (w proofWords) of(kind registry.Kind) string {
 		if w.Packages > 0 {
 			return counted(w.Packages, "package") + ", " + counted(w.Blocking, "finding") + " in the way"
 		}
-	default:
+	case registry.KindMCPServer:
 		if w.ToolCount > 0 {
 			return counted(w.ToolCount, "tool")
 		}

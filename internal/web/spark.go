@@ -119,9 +119,6 @@ const (
 	stripBar    = 8
 )
 
-// NoTop is where the part that failed begins: at the top.
-func (h stripHour) NoTop() int { return 0 }
-
 // OKTop is the top of the part that passed.
 func (h stripHour) OKTop() int { return stripHeight - h.OK }
 
@@ -160,13 +157,14 @@ func (s *site) strip(hours []registry.Hour) strip {
 	counts := map[registry.Outcome]int{}
 	for i := range stripHours {
 		start := newest.Add(-time.Duration(stripHours-1-i) * time.Hour)
-		one := stripHour{Start: s.at(start), X: i * stripStep}
+		one := stripHour{}
 		if hour := byStart[start]; hour != nil {
-			one.fill(hour)
+			one = hourOf(hour)
 			counts[registry.OutcomePassed] += hour.Passed
 			counts[registry.OutcomeFailed] += hour.Failed
 			counts[registry.OutcomeUndecided] += hour.Undecided
 		}
+		one.Start, one.X = s.at(start), i*stripStep
 		made.Hours = append(made.Hours, one)
 	}
 	made.Alt = fmt.Sprintf("the last %d hours: %s", stripHours, outcomesInWords(counts))
@@ -176,22 +174,20 @@ func (s *site) strip(hours []registry.Hour) strip {
 	return made
 }
 
-// fill draws one hour. A part that is there is never too small to be seen.
-func (h *stripHour) fill(hour *registry.Hour) {
-	h.Passed, h.Failed, h.Undecided = hour.Passed, hour.Failed, hour.Undecided
+// hourOf draws one hour. A part that is there is never too small to be seen.
+func hourOf(hour *registry.Hour) stripHour {
+	drawn := stripHour{Passed: hour.Passed, Failed: hour.Failed, Undecided: hour.Undecided}
 	if decided := hour.Passed + hour.Failed; decided > 0 {
 		const least, gap = 5, 2
-		h.OK = stripHeight * hour.Passed / decided
-		h.No = stripHeight - h.OK
-		switch {
-		case hour.Failed > 0 && hour.Passed > 0:
-			h.No = min(max(h.No, least), stripHeight-least)
-			h.OK = stripHeight - h.No - gap
-		case hour.Failed > 0:
-			h.OK = 0
+		drawn.OK = stripHeight * hour.Passed / decided
+		drawn.No = stripHeight - drawn.OK
+		if hour.Failed > 0 && hour.Passed > 0 {
+			drawn.No = min(max(drawn.No, least), stripHeight-least)
+			drawn.OK = stripHeight - drawn.No - gap
 		}
 	}
 	if all := hour.Passed + hour.Failed + hour.Undecided; all > 0 {
-		h.Latency = tookWords(time.Duration(hour.LatencyMs.Sum / float64(all) * float64(time.Millisecond)))
+		drawn.Latency = tookWords(time.Duration(hour.LatencyMs.Sum / float64(all) * float64(time.Millisecond)))
 	}
+	return drawn
 }
