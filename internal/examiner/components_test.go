@@ -3,6 +3,7 @@ package examiner_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,12 @@ func TestComponents_pagesAndFilters(t *testing.T) {
 		{registry.ComponentQuery{Cursor: "writer"}, nil, "", 0},
 		{registry.ComponentQuery{Status: registry.Probing, Limit: 1}, []string{"writer probing"}, "", 3},
 		{registry.ComponentQuery{Status: registry.Unknown}, nil, "", 3},
+		{registry.ComponentQuery{Search: "ASM"}, []string{"asm available", "asm-eu unavailable"}, "", 2},
+		{registry.ComponentQuery{Search: "r", Limit: 1}, []string{"writer probing"}, "", 1},
+		{registry.ComponentQuery{Search: "s", Limit: 1}, []string{"asm available"}, "asm", 2},
+		{registry.ComponentQuery{Search: "eu", Status: registry.Available}, nil, "", 1},
+		{registry.ComponentQuery{Search: "%"}, nil, "", 0},
+		{registry.ComponentQuery{Search: "asm", Kind: registry.KindModel}, nil, "", 0},
 		{registry.ComponentQuery{Kind: registry.KindMCPServer, Limit: 2}, []string{"asm available", "asm-eu unavailable"}, "asm-eu", 3},
 	} {
 		n.store.asked = nil
@@ -55,6 +62,7 @@ func TestComponents_pagesAndFilters(t *testing.T) {
 	}
 	for _, query := range []registry.ComponentQuery{
 		{Limit: -1}, {Limit: registry.MaxPage + 1}, {Kind: "teapot"}, {Status: "green"}, {Cursor: "No Name"},
+		{Search: strings.Repeat("a", registry.MaxName+1)},
 	} {
 		_, err := n.Components(t.Context(), query)
 		wantFault(t, err, fault.InvalidArgument)
