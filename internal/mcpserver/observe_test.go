@@ -57,7 +57,6 @@ const (
 )
 
 func TestCalls_areSpansInTheTraceThatTheirClientNames(t *testing.T) {
-	t.Parallel()
 	overAll(t, func(t *testing.T, over, version string) {
 		t.Helper()
 		tracer, spans := tracing(t)
@@ -89,7 +88,10 @@ func TestCalls_areSpansInTheTraceThatTheirClientNames(t *testing.T) {
 		for _, hostile := range []any{
 			"", "00", "00-" + strings.ToUpper(callersTrace) + "-" + callersSpan + "-01", "ff-" + callersTrace + "-" + callersSpan + "-01",
 			"00-" + strings.Repeat("0", 32) + "-" + callersSpan + "-01", "00-" + callersTrace + "-" + callersSpan + "-01-more",
-			"00-" + callersTrace + "-" + callersSpan + "-01\r\nlevel=ERROR", strings.Repeat("0", 10_000), 17.0, []string{"a"}, nil, map[string]any{"a": "b"},
+			"00-" + callersTrace + "-" + callersSpan + "-01\r\nlevel=ERROR", strings.Repeat("0", 10_000), 17.0,
+			[]string{"a"},
+			nil,
+			map[string]any{"a": "b"},
 		} {
 			span := call("get_task", map[string]any{"task_id": "nobody"}, hostile)
 			if span.Parent().IsValid() {
@@ -155,7 +157,7 @@ func TestServer_tellsEachRefusalOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shut(t, response.Body)
+		_ = response.Body.Close()
 		if diff := cmp.Diff(each.want, observer.told()); diff != "" {
 			t.Errorf("over HTTP, %.80s answered with %d: refusals (-want +told):\n%s", each.line, response.StatusCode, diff)
 		}

@@ -28,7 +28,8 @@ func (h traced) Handle(ctx context.Context, record slog.Record) error {
 }
 
 func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(attrs)} }
-func (h traced) WithGroup(name string) slog.Handler       { return traced{h.Handler.WithGroup(name)} }
+
+func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
 
 // escaping writes JSON in which every character that controls a terminal or the
 // direction of text is an escape (\u202e), so that what reads the line has the
