@@ -122,7 +122,7 @@ func (s *site) showAgents(r *http.Request) (frame, error) {
 		}
 	}
 	view.Idle = len(view.Rows) == 0 && len(told.Agents) > 0
-	return frame{Topics: []string{topicTasks}, Content: view}, nil
+	return frame{Title: "Agents", Topics: []string{topicTasks}, Content: view}, nil
 }
 
 // agentRow is the row of an agent that gave its verdicts on the claims of others, most

@@ -38,7 +38,7 @@ func rubberStamp(of task.AgentTally, most task.PairTally) []string {
 		marks = append(marks, "decides in under "+inWords(HastyMean))
 	}
 	if on := most.Verified + most.Rejected; on*100 >= given*OneProverPercent {
-		marks = append(marks, fmt.Sprintf("%s of its verdicts are on %s", percent(on, given), most.Prover))
+		marks = append(marks, fmt.Sprintf("%s of its %d verdicts are on %s", percent(on, given), given, most.Prover))
 	}
 	return marks
 }

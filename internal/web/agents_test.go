@@ -70,7 +70,7 @@ func TestAgents_areTheGoldenPages(t *testing.T) {
 }
 
 func TestAgents_marksWhatMayBeARubberStamp(t *testing.T) {
-	const never, hasty, pair = "never rejects", "decides in under 1 min", "of its verdicts are on codex-1"
+	const never, hasty, pair = "never rejects", "decides in under 1 min", " verdicts are on codex-1"
 	on := func(prover task.AgentID, verified, rejected int64) task.PairTally {
 		return task.PairTally{Prover: prover, Verified: verified, Rejected: rejected}
 	}
@@ -80,15 +80,15 @@ func TestAgents_marksWhatMayBeARubberStamp(t *testing.T) {
 		want     []string
 	}{
 		"too few to say":              {time.Millisecond, []task.PairTally{on("codex-1", 9, 0)}, nil},
-		"all three, from ten on":      {time.Millisecond, []task.PairTally{on("codex-1", 10, 0)}, []string{never, hasty, "100\u00a0% " + pair}},
+		"all three, from ten on":      {time.Millisecond, []task.PairTally{on("codex-1", 10, 0)}, []string{never, hasty, "100\u00a0% of its 10" + pair}},
 		"one rejection":               {time.Hour, []task.PairTally{on("codex-1", 5, 1), on("aider", 5, 0)}, nil},
 		"never, over many provers":    {time.Hour, []task.PairTally{on("codex-1", 5, 0), on("aider", 5, 0)}, []string{never}},
 		"a minute is not hasty":       {time.Minute, []task.PairTally{on("codex-1", 6, 1), on("aider", 5, 0)}, nil},
 		"less than a minute is":       {time.Minute - time.Millisecond, []task.PairTally{on("codex-1", 6, 1), on("aider", 5, 0)}, []string{hasty}},
 		"79 of 100 on one prover":     {time.Hour, []task.PairTally{on("codex-1", 78, 1), on("aider", 21, 0)}, nil},
-		"80 of 100 on one prover":     {time.Hour, []task.PairTally{on("codex-1", 79, 1), on("aider", 20, 0)}, []string{"80\u00a0% " + pair}},
-		"nearly all on one prover":    {time.Hour, []task.PairTally{on("codex-1", 999, 0), on("aider", 0, 1)}, []string{"99\u00a0% " + pair}},
-		"rejections count as well":    {time.Hour, []task.PairTally{on("codex-1", 0, 9), on("aider", 1, 0)}, []string{"90\u00a0% " + pair}},
+		"80 of 100 on one prover":     {time.Hour, []task.PairTally{on("codex-1", 79, 1), on("aider", 20, 0)}, []string{"80\u00a0% of its 100" + pair}},
+		"nearly all on one prover":    {time.Hour, []task.PairTally{on("codex-1", 999, 0), on("aider", 0, 1)}, []string{"99\u00a0% of its 1000" + pair}},
+		"rejections count as well":    {time.Hour, []task.PairTally{on("codex-1", 0, 9), on("aider", 1, 0)}, []string{"90\u00a0% of its 10" + pair}},
 		"a verifier that says no":     {time.Hour, []task.PairTally{on("codex-1", 0, 6), on("aider", 0, 6)}, nil},
 		"nobody to tell of its pairs": {time.Hour, nil, nil},
 	} {

@@ -91,7 +91,7 @@ func (s *site) showRuns(r *http.Request) (frame, error) {
 	for _, run := range told.Runs {
 		view.Rows = append(view.Rows, s.runRow(run))
 	}
-	return frame{Topics: []string{topicRuns}, Content: view}, nil
+	return frame{Title: "Runs", Topics: []string{topicRuns}, Content: view}, nil
 }
 
 // runRow is the row of a run.

@@ -85,7 +85,7 @@ func refusalOf(err error) *refusal {
 // beside the form, so that it can be put right.
 func (s *site) showTasks(r *http.Request) (frame, error) {
 	asked := askTasks(r.URL.Query())
-	made := frame{Topics: []string{topicTasks}}
+	made := frame{Title: "Tasks", Topics: []string{topicTasks}}
 	view := tasksView{
 		Status: asked.status, Order: asked.order, Filters: asked.fields(), Heading: asked.heading(), LongWait: inWords(LongWait),
 		Filtered: len(asked.filter) > 0, Unfiltered: tasksAsked{status: asked.status, order: asked.order}.address(),

@@ -181,3 +181,14 @@ func TestTasks_showHostileTextAsText(t *testing.T) {
 	refused := &gateDouble{listed: task.InvalidArgument("created_by", "is %s", hostile)}
 	inert(t, mainOf(t, visit(t, web.Options{Tasks: refused}, address).Body.String()))
 }
+
+func TestTasksRunsAndAgents_haveTitlesOfTheirOwn(t *testing.T) {
+	options := web.Options{Tasks: wholeTask(task.Claimed), Agents: someAgents(), Runs: &runDouble{view: someRun()}}
+	for address, want := range map[string]string{
+		"/tasks": "Tasks", "/tasks/x": "Move the queue into the kernel", "/runs": "Runs", "/runs/nightly": "nightly", "/agents": "Agents", "/agents/claude-2": "claude-2",
+	} {
+		if body := visit(t, options, address).Body.String(); !strings.Contains(body, "<title>"+want+" · Countersign</title>") {
+			t.Errorf("%s has another title than %q", address, want)
+		}
+	}
+}
