@@ -71,27 +71,33 @@ func (s *shift) claims(ctx context.Context) error {
 		return err
 	}
 	for {
-		limit := min(max(s.book.room(), 0)+1, MaxWritten)
-		waiting, err := s.waiting(ctx, now.Add(-s.settings.ClaimWaits), limit)
-		if err != nil {
-			return err
-		}
-		s.noRoomForClaims = len(waiting) > s.book.room()
-		var made []Alert
-		for i := range waiting {
-			a, err := ofClaim(&waiting[i], now)
-			if err != nil {
-				return err
-			}
-			made = append(made, a)
-		}
-		noRoom := s.noRoom
-		err = s.make(ctx, made, nil)
-		s.noRoom = noRoom
-		if err != nil || len(waiting) < limit || s.noRoomForClaims {
+		more, err := s.claimsThatWait(ctx, now)
+		if err != nil || !more {
 			return err
 		}
 	}
+}
+
+// claimsThatWait makes alerts of some claims that wait, and tells whether there are
+// more for which there is room.
+func (s *shift) claimsThatWait(ctx context.Context, now time.Time) (more bool, err error) {
+	room := max(s.book.room(), 0)
+	limit := min(room+1, MaxWritten)
+	waiting, err := s.waiting(ctx, now.Add(-s.settings.ClaimWaits), limit)
+	if err != nil {
+		return false, err
+	}
+	made := make([]Alert, len(waiting))
+	for i := range waiting {
+		if made[i], err = ofClaim(&waiting[i], now); err != nil {
+			return false, err
+		}
+	}
+	s.noRoomForClaims = len(waiting) > room
+	noRoom := s.noRoom
+	err = s.make(ctx, made, nil)
+	s.noRoom = noRoom
+	return len(waiting) == limit && !s.noRoomForClaims, err
 }
 
 func (s *shift) waiting(ctx context.Context, before time.Time, limit int) ([]Claim, error) {

@@ -242,11 +242,11 @@ func postableOf(a *Alert, public string, now time.Time) postable {
 func describe(a *Alert) string {
 	var parts []string
 	for _, slot := range a.Said.Slots {
-		part := slot.Slot + " is filled by " + slot.Component
+		part := []string{slot.Slot + " is filled by " + slot.Component}
 		for _, failed := range slot.Failed {
-			part += "; " + failed.Component + " failed: " + failed.Reason
+			part = append(part, failed.Component+" failed: "+failed.Reason)
 		}
-		parts = append(parts, part)
+		parts = append(parts, strings.Join(part, "; "))
 	}
 	if len(parts) == 0 && a.Said.Reason != "" {
 		parts = append(parts, a.Said.Reason)

@@ -27,14 +27,15 @@ func fire(kind Kind, subject string, since, now time.Time, said Said) (Alert, er
 // whole is a moment as precisely as it is kept.
 func whole(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
 
-// ended is an alert that has ended.
-func (a Alert) ended(at, now time.Time, how string) Alert {
-	a.State, a.EndedAt, a.ChangedAt, a.EndsAt = Resolved, whole(at), whole(now), time.Time{}
-	if a.EndedAt.Before(a.Since) {
-		a.EndedAt = a.Since
+// ended is the alert when it has ended.
+func (a *Alert) ended(at, now time.Time, how string) Alert {
+	over := *a
+	over.State, over.EndedAt, over.ChangedAt, over.EndsAt = Resolved, whole(at), whole(now), time.Time{}
+	if over.EndedAt.Before(over.Since) {
+		over.EndedAt = over.Since
 	}
-	a.Said.Ended = how
-	return a
+	over.Said.Ended = how
+	return over
 }
 
 // ofComponent returns what becomes of a component's alert, and whether anything

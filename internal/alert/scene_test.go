@@ -133,10 +133,15 @@ func (o *observer) Firing(counts map[string]int)    { o.note(func() { o.firing =
 func (o *observer) Delivered(string, time.Duration) { o.note(func() { o.delivered++ }) }
 func (o *observer) Failed(string)                   { o.note(func() { o.failed++ }) }
 func (o *observer) GivenUp(string)                  { o.note(func() { o.givenUp++ }) }
-func (o *observer) isAlerting() (yes bool)          { o.note(func() { yes = o.alerting }); return yes }
-func (o *observer) counts() (delivered, failed, givenUp int) {
-	o.note(func() { delivered, failed, givenUp = o.delivered, o.failed, o.givenUp })
-	return delivered, failed, givenUp
+
+func (o *observer) isAlerting() (yes bool) {
+	o.note(func() { yes = o.alerting })
+	return yes
+}
+
+func (o *observer) counts() (counted [3]int) {
+	o.note(func() { counted = [3]int{o.delivered, o.failed, o.givenUp} })
+	return counted
 }
 
 // scene is one process that alerts.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -82,9 +83,8 @@ func service(t *testing.T, double *endpoint) string {
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		for name, values := range answer.Header {
-			w.Header()[name] = values
-		}
+		defer answer.Body.Close()
+		maps.Copy(w.Header(), answer.Header)
 		w.WriteHeader(answer.StatusCode)
 		_, _ = io.Copy(w, answer.Body)
 	}))

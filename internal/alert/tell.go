@@ -86,7 +86,7 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 		}
 		now := s.Now()
 		switch {
-		case ctx.Err() != nil:
+		case isDone(ctx):
 			return tellAtLeast, nil
 		case !s.alive():
 			return beatAgain, nil
@@ -105,6 +105,8 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 		left = left[batch:]
 	}
 }
+
+func isDone(ctx context.Context) bool { return ctx.Err() != nil }
 
 // tell makes one attempt to tell alerts to a receiver. The attempt is written
 // before it is made: whoever comes after a crash tries again, and tells at most
