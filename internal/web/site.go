@@ -111,6 +111,9 @@ func (s *site) handler(of page, made *template.Template) http.Handler {
 		if shown.Section == "" {
 			shown.Section = of.Section()
 		}
+		if shown.Title == "" && of.inMenu {
+			shown.Title = of.Title
+		}
 		s.write(w, r, made, shown)
 	})
 }
