@@ -87,10 +87,10 @@ func shapeOf(t *testing.T, page string) map[string]int {
 }
 
 func TestPages_boundWhatStrangersCanMakeThemHold(t *testing.T) {
-	most := map[string]int{"/": 800 << 10, "/components": 800 << 10}
+	most := map[string]int{"/": 96 << 10, "/components": 96 << 10}
 	options := foreign(hostileText).opened(t)
 	for _, address := range sceneAddresses(t) {
-		limit := 1 << 20
+		limit := 512 << 10
 		if own, has := most[address]; has {
 			limit = own
 		}

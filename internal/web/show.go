@@ -18,6 +18,7 @@ func functions() template.FuncMap {
 	return template.FuncMap{
 		"visible":  func(text any) string { return visible(fmt.Sprint(text)) },
 		"line":     func(text any) string { return line(fmt.Sprint(text)) },
+		"brief":    func(text any) string { return brief(fmt.Sprint(text)) },
 		"sentence": func(text any) string { return sentence(fmt.Sprint(text)) },
 		"long":     func(text any) quotation { return quoted(fmt.Sprint(text)) },
 		"lines":    lines,
@@ -43,8 +44,26 @@ func visible(text string) string {
 	return out.String()
 }
 
-// line is untrusted text on one line.
-func line(text string) string { return visible(strings.Join(strings.Fields(text), " ")) }
+// maxLine bounds untrusted text on one line, in bytes; more than the longest title.
+const maxLine = 2200
+
+// line is untrusted text on one line, cut where nobody would read on.
+func line(text string) string {
+	shown := cutText(text, maxLine)
+	if len(shown) < len(text) {
+		shown += " …"
+	}
+	return visible(strings.Join(strings.Fields(shown), " "))
+}
+
+// brief is the beginning of untrusted text on one line, for a row of a list.
+func brief(text string) string {
+	shown := cutText(text, registry.MaxDetail)
+	if len(shown) < len(text) {
+		shown += " …"
+	}
+	return line(shown)
+}
 
 // sentence is untrusted text that begins and ends as a sentence does.
 func sentence(text string) string {
