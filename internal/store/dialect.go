@@ -16,9 +16,11 @@ type dialect struct {
 	lockClause string
 	// listed is a query of the texts in a JSON array, which is $1.
 	listed string
-	// after selects the events after the position $1 and $2 that are settled, and
-	// until those up to it.
-	after, until string
+	// after selects the events after the position $1 and $2 that are settled.
+	after string
+	// deleteEvents deletes at most maxRemoved events: those after the position $1 and
+	// $2 up to the position $3 and $4.
+	deleteEvents string
 	// settled selects the events before which none will ever appear.
 	settled string
 	// order and backward are the order of events, as ORDER BY takes it.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -21,12 +24,15 @@ const (
 FROM results WHERE id = $1`
 	ofComponent = `'' FROM results WHERE component = $1 AND id < $2 ORDER BY id DESC LIMIT $3`
 
-	// selectRecent is completed by dialect.listed and ofRecent.
+	// selectRecent is completed by dialect.listed and ofRecent. The results of each
+	// component are one text, so that they are looked up in their index.
 	selectRecent = `WITH named (name) AS (`
-	ofRecent     = `), wanted (name, least) AS MATERIALIZED (
-	SELECT name, coalesce((SELECT id FROM results WHERE component = name ORDER BY id DESC LIMIT 1 OFFSET $2), '') FROM named
-)
-SELECT component, outcome, latency, proof FROM wanted JOIN results ON component = name AND id >= least ORDER BY component, id`
+	ofRecent     = `)
+SELECT name, coalesce((SELECT string_agg(outcome || CAST($3 AS TEXT) || latency || CAST($3 AS TEXT) || CAST(proof AS TEXT), CAST($4 AS TEXT) ORDER BY id)
+	FROM (SELECT outcome, latency, proof, id FROM results WHERE component = name ORDER BY id DESC LIMIT $2) AS latest), '') FROM named`
+
+	// What separates the fields of such a text, and its results: no JSON holds them.
+	fieldEnd, resultEnd = "\x1f", "\x1e"
 
 	// afterEveryID is greater than any id.
 	afterEveryID = "g"
@@ -184,20 +190,29 @@ func (d *Database) Results(ctx context.Context, component, before string, limit 
 	return listed(ctx, d, "read the results of "+component, scanKept, selectKept+ofComponent, component, before, limit)
 }
 
-// latest is one of the latest results of a component.
+// latest are the latest results of a component.
 type latest struct {
 	component string
-	result    registry.RecentResult
+	results   []registry.RecentResult
 }
 
 func scanLatest(from row) (latest, error) {
 	var l latest
-	var latency int64
-	var proof string
-	err := from.Scan(&l.component, &l.result.Outcome, &latency, &proof)
-	l.result.Proof = json.RawMessage(proof)
-	l.result.Latency = time.Duration(latency) * time.Microsecond
-	return l, err
+	var text string
+	if err := from.Scan(&l.component, &text); err != nil || text == "" {
+		return l, err
+	}
+	for each := range strings.SplitSeq(text, resultEnd) {
+		fields := strings.SplitN(each, fieldEnd, 3)
+		microseconds, err := strconv.ParseInt(fields[min(1, len(fields)-1)], 10, 64)
+		if err != nil || len(fields) < 3 {
+			return l, fmt.Errorf("read the result %q of %s: %w", each, l.component, err)
+		}
+		l.results = append(l.results, registry.RecentResult{
+			Outcome: registry.Outcome(fields[0]), Latency: time.Duration(microseconds) * time.Microsecond, Proof: json.RawMessage(fields[2]),
+		})
+	}
+	return l, nil
 }
 
 // Recent returns the n latest results of each of these components, the oldest
@@ -212,12 +227,14 @@ func (d *Database) Recent(ctx context.Context, names []string, n int) (map[strin
 	if err != nil {
 		return nil, err
 	}
-	found, err := listed(ctx, d, "read the latest results of components", scanLatest, selectRecent+d.dialect.listed+ofRecent, given, n-1)
+	found, err := listed(ctx, d, "read the latest results of components", scanLatest, selectRecent+d.dialect.listed+ofRecent, given, n, fieldEnd, resultEnd)
 	if err != nil {
 		return nil, err
 	}
 	for _, next := range found {
-		recent[next.component] = append(recent[next.component], next.result)
+		if len(next.results) > 0 {
+			recent[next.component] = next.results
+		}
 	}
 	return recent, nil
 }

@@ -50,20 +50,25 @@ const settledTurns = `turn < (SELECT origin + CAST(CAST(coalesce(
 		WHERE NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_xid = CAST(running AS xid) AND datname <> current_database())),
 	pg_snapshot_xmax(pg_current_snapshot())) AS TEXT) AS BIGINT) FROM totals WHERE id = 1)`
 
+// deletePostgresEvents finds the events in their order, since the planner takes a
+// range of positions for the whole table where many have the same turn.
+const deletePostgresEvents = `DELETE FROM feed WHERE ctid = ANY (ARRAY(SELECT ctid FROM feed
+	WHERE (turn, number) > ($1, $2) AND (turn, number) <= ($3, $4) ORDER BY turn, number LIMIT 2000))`
+
 func postgresDialect() dialect {
 	return dialect{
-		name:        dialectPostgres,
-		lockClause:  " FOR UPDATE",
-		listed:      "SELECT json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))",
-		after:       "(turn, number) > ($1, $2) AND " + settledTurns,
-		until:       "(turn, number) <= ($1, $2)",
-		settled:     settledTurns,
-		order:       "turn, number",
-		backward:    "turn DESC, number DESC",
-		violated:    postgresViolated,
-		transient:   postgresTransient,
-		unavailable: postgresUnavailable,
-		create:      createAtOnce,
+		name:         dialectPostgres,
+		lockClause:   " FOR UPDATE",
+		listed:       "SELECT json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))",
+		after:        "(turn, number) > ($1, $2) AND " + settledTurns,
+		deleteEvents: deletePostgresEvents,
+		settled:      settledTurns,
+		order:        "turn, number",
+		backward:     "turn DESC, number DESC",
+		violated:     postgresViolated,
+		transient:    postgresTransient,
+		unavailable:  postgresUnavailable,
+		create:       createAtOnce,
 	}
 }
 

@@ -28,17 +28,15 @@ var errNoTotals = errors.New("the row of the totals is gone")
 const (
 	selectCounted = `SELECT turn, number, coalesce(at, -1) FROM totals WHERE id = 1`
 
-	// selectUncounted is completed by dialect.after and uncountedRest, in which the
-	// order stands twice.
-	selectUncounted = `SELECT happened.turn, happened.number, happened.kind, happened.what,
-	coalesce(made.agent_id, ''), coalesce(made.at, 0), coalesce(claim.agent_id, ''), coalesce(claim.at, 0)
-FROM (SELECT turn, number, kind, subject, what FROM feed WHERE `
-	uncountedRest = ` LIMIT $3) AS happened
-LEFT JOIN transitions AS made ON happened.kind = 'task' AND made.task_id = happened.subject
-	AND made.number = CASE happened.what WHEN 'pending' THEN 1 WHEN 'claimed' THEN 2 ELSE 3 END
-LEFT JOIN transitions AS claim ON happened.kind = 'task' AND happened.what IN ('verified', 'rejected')
-	AND claim.task_id = happened.subject AND claim.number = 2
-ORDER BY `
+	// selectUncounted is completed by dialect.after and dialect.order. Each transition
+	// is looked up by its key, whatever a planner thinks of a join.
+	selectUncounted = `SELECT turn, number, kind, what,
+	CASE kind WHEN 'task' THEN (SELECT agent_id FROM transitions WHERE task_id = subject AND transitions.number = ` + numberOf + `) ELSE '' END,
+	CASE kind WHEN 'task' THEN (SELECT at FROM transitions WHERE task_id = subject AND transitions.number = ` + numberOf + `) ELSE 0 END,
+	CASE WHEN what IN ('verified', 'rejected') THEN (SELECT agent_id FROM transitions WHERE task_id = subject AND transitions.number = 2) ELSE '' END,
+	CASE WHEN what IN ('verified', 'rejected') THEN (SELECT at FROM transitions WHERE task_id = subject AND transitions.number = 2) ELSE 0 END
+FROM feed WHERE `
+	numberOf = `CASE what WHEN 'pending' THEN 1 WHEN 'claimed' THEN 2 ELSE 3 END`
 
 	// updateTotals moves the position on, if nobody has done so.
 	updateTotals = `UPDATE totals SET turn = $3, number = $4, at = $5, created = created + $6, claimed = claimed + $7,
@@ -55,7 +53,8 @@ WHERE id = 1 AND turn = $1 AND number = $2`
 WHERE prover = $1 AND verifier = $2`
 
 	updateRemoved = `UPDATE totals SET removed_turn = $1, removed_number = $2 WHERE id = 1`
-	deleteEvents  = `DELETE FROM feed WHERE `
+	// selectPositions is completed by dialect.after and dialect.order.
+	selectPositions = `SELECT turn, number FROM feed WHERE `
 )
 
 func insertAgents() insertion {
@@ -112,7 +111,7 @@ func (d *Database) RollUp(ctx context.Context, now time.Time) (more bool, err er
 		case !found:
 			return errNoTotals
 		}
-		text := selectUncounted + d.dialect.after + ` ORDER BY ` + d.dialect.order + uncountedRest + `happened.turn, happened.number`
+		text := selectUncounted + d.dialect.after + ` ORDER BY ` + d.dialect.order + ` LIMIT $3`
 		events, err = all(ctx, in, scanHappened, text, before.position.Turn, before.position.Number, feed.MaxEvents)
 		return err
 	})
@@ -161,7 +160,8 @@ func (d *Database) removeEvents(ctx context.Context, in session, counted feed.Po
 	if err != nil || kept.newest.Number-kept.before.Number <= feed.MaxKept+maxRemoved/2 {
 		return err
 	}
-	oldest, err := all(ctx, in, scanPosition, `SELECT turn, number FROM feed ORDER BY `+d.dialect.order+` LIMIT $1`, maxRemoved)
+	before := kept.before
+	oldest, err := all(ctx, in, scanPosition, selectPositions+d.dialect.after+` ORDER BY `+d.dialect.order+` LIMIT $3`, before.Turn, before.Number, maxRemoved)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (d *Database) removeEvents(ctx context.Context, in session, counted feed.Po
 	if _, err := in.ExecContext(ctx, updateRemoved, until.Turn, until.Number); err != nil {
 		return err
 	}
-	_, err = in.ExecContext(ctx, deleteEvents+d.dialect.until, until.Turn, until.Number)
+	_, err = in.ExecContext(ctx, d.dialect.deleteEvents, before.Turn, before.Number, until.Turn, until.Number)
 	return err
 }
 

@@ -43,17 +43,17 @@ type sqliteEngine struct {
 
 func sqliteDialect() dialect {
 	return dialect{
-		name:        dialectSQLite,
-		listed:      "SELECT value FROM json_each($1)",
-		after:       "$1 = 0 AND number > $2",
-		until:       "$1 = 0 AND number <= $2",
-		settled:     "true",
-		order:       "number",
-		backward:    "number DESC",
-		violated:    sqliteViolated,
-		transient:   sqliteTransient,
-		unavailable: sqliteUnavailable,
-		create:      createInSteps,
+		name:         dialectSQLite,
+		listed:       "SELECT value FROM json_each($1)",
+		after:        "$1 = 0 AND number > $2",
+		deleteEvents: "DELETE FROM feed WHERE $1 = 0 AND number > $2 AND $3 = 0 AND number <= $4",
+		settled:      "true",
+		order:        "number",
+		backward:     "number DESC",
+		violated:     sqliteViolated,
+		transient:    sqliteTransient,
+		unavailable:  sqliteUnavailable,
+		create:       createInSteps,
 	}
 }
 

@@ -71,7 +71,7 @@ func onTotals() []attack {
 		{name: "a count made up", text: `UPDATE totals SET verified = verified + 1`, refusedBy: []string{"totals_follow_feed"}},
 		{name: "a count moved", text: `UPDATE totals SET verified = verified + 1, rejected = rejected - 1`, refusedBy: []string{"totals_follow_feed"}},
 		{name: "a count below zero", peel: []string{"totals_follow_feed"}, text: `UPDATE totals SET verified = -1`, refusedBy: []string{"totals_counts"}},
-		{name: "everything to be counted again", text: `UPDATE totals SET turn = 0, number = 0`, refusedBy: []string{"totals_forward_only"}},
+		{name: "everything to be counted again", text: `UPDATE totals SET turn = 0, number = 0`, refusedBy: []string{"totals_forward_only", "totals_follow_feed"}},
 		{name: "what comes never to be counted", text: `UPDATE totals SET turn = turn + 1, number = number + 1000000`, refusedBy: []string{"totals_follow_feed"}},
 		{name: "a latency taken back", text: `UPDATE totals SET latency_sum = latency_sum - 1`, refusedBy: []string{"totals_forward_only"}},
 		{name: "turns that go back", only: postgres, text: `UPDATE totals SET origin = -1`, refusedBy: []string{"totals_forward_only"}},
