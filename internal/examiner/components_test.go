@@ -61,7 +61,11 @@ func TestComponents_pagesAndFilters(t *testing.T) {
 		}
 	}
 	for _, query := range []registry.ComponentQuery{
-		{Limit: -1}, {Limit: registry.MaxPage + 1}, {Kind: "teapot"}, {Status: "green"}, {Cursor: "No Name"},
+		{Limit: -1},
+		{Limit: registry.MaxPage + 1},
+		{Kind: "teapot"},
+		{Status: "green"},
+		{Cursor: "No Name"},
 		{Search: strings.Repeat("a", registry.MaxName+1)},
 	} {
 		_, err := n.Components(t.Context(), query)

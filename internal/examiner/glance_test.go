@@ -51,7 +51,8 @@ func (b bench) questions() int {
 // attention is the counts, and the names and statuses of whom to look at.
 func attention(t *testing.T, of interface {
 	Attention(ctx context.Context, limit int) (registry.Attention, error)
-}, limit int) (registry.StatusCounts, []string) {
+}, limit int,
+) (registry.StatusCounts, []string) {
 	t.Helper()
 	got, err := of.Attention(t.Context(), limit)
 	if err != nil {
