@@ -41,7 +41,8 @@ type History interface {
 type Observer interface {
 	// Alerting tells whether this process is the one that alerts.
 	Alerting(yes bool)
-	// Firing tells how many alerts of each kind fire, whenever that may have changed.
+	// Firing tells how many alerts of each kind fire, whenever that may have changed;
+	// none once this process does not alert any more.
 	Firing(counts map[string]int)
 	// Delivered tells that a receiver has taken alerts, and how long that took.
 	Delivered(receiver string, took time.Duration)

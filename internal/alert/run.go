@@ -117,6 +117,7 @@ func (a *Alerter) serve(ctx context.Context, lease registry.Lease) {
 	a.Observer.Alerting(true)
 	err := s.run(ctx)
 	a.Observer.Alerting(false)
+	a.Observer.Firing(map[string]int{})
 	switch {
 	case errors.Is(err, ErrLeaseLost):
 		a.Log.WarnContext(ctx, "another process has taken over to alert; this one stands by", slog.Int64("fence", lease.Fence))
@@ -156,6 +157,7 @@ func (s *shift) run(ctx context.Context) error {
 		return err
 	}
 	s.book = newBook(kept, s.MaxOpen, s.Now())
+	s.Observer.Firing(s.book.counts())
 	group, ctx := errgroup.WithContext(ctx)
 	// What is being told when the shift ends may be told to its end.
 	telling, done := outlasting(ctx, partingWait)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -32,6 +33,14 @@ type configChecked struct {
 	Components []checkedComponent `json:"components"`
 	Slots      []checkedSlot      `json:"slots"`
 	Runs       []checkedRun       `json:"runs"`
+	Receivers  []checkedReceiver  `json:"receivers"` // of alerts
+}
+
+type checkedReceiver struct {
+	Name     string         `json:"name"`
+	Protocol alert.Protocol `json:"protocol"`
+	Target   string         `json:"target"` // see config.ShowReceiver
+	Send     []alert.Kind   `json:"send"`
 }
 
 type checkedComponent struct {
@@ -97,7 +106,7 @@ func (c *configCheckCommand) Run(p *process) error {
 func checkedConfig(file string, loaded *config.Config, invalid *config.Invalid) configChecked {
 	checked := configChecked{
 		File: file, Valid: invalid == nil, Problems: []config.Problem{}, Warnings: []config.Problem{},
-		Components: []checkedComponent{}, Slots: []checkedSlot{}, Runs: []checkedRun{},
+		Components: []checkedComponent{}, Slots: []checkedSlot{}, Runs: []checkedRun{}, Receivers: []checkedReceiver{},
 	}
 	if invalid != nil {
 		checked.Problems, checked.Total = invalid.Problems, invalid.Total
@@ -121,6 +130,14 @@ func checkedConfig(file string, loaded *config.Config, invalid *config.Invalid) 
 			run.Slots = append(run.Slots, checkedRunSlot{slot.Slot, slot.Required})
 		}
 		checked.Runs = append(checked.Runs, run)
+	}
+	for i := range loaded.Alerts.Receivers {
+		each := &loaded.Alerts.Receivers[i]
+		receiver := checkedReceiver{Name: each.Name, Protocol: each.Protocol, Target: config.ShowReceiver(each), Send: each.Send}
+		if len(receiver.Send) == 0 {
+			receiver.Send = alert.Kinds()
+		}
+		checked.Receivers = append(checked.Receivers, receiver)
 	}
 	return checked
 }

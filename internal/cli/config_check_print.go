@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/config"
 )
 
@@ -35,6 +36,7 @@ func (c configChecked) text(paint painter) string {
 	writeNamed(&out, paint, "", components)
 	writeNamed(&out, paint, "slots", slots)
 	writeNamed(&out, paint, "runs", runs)
+	writeNamed(&out, paint, "receivers of alerts", receiverLines(c.Receivers))
 	if len(c.Warnings) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", counted(len(c.Warnings), "warning"))
 	}
@@ -42,6 +44,23 @@ func (c configChecked) text(paint painter) string {
 		out.WriteString("\n" + paintedProblem(warning, paint) + "\n")
 	}
 	return out.String()
+}
+
+// receiverLines are receivers, and what they are told when that is not everything.
+func receiverLines(receivers []checkedReceiver) [][2]string {
+	var lines [][2]string
+	for _, each := range receivers {
+		line := fmt.Sprintf("%-12s  %s", each.Protocol, each.Target)
+		if len(each.Send) < len(alert.Kinds()) {
+			var kinds []string
+			for _, kind := range each.Send {
+				kinds = append(kinds, string(kind))
+			}
+			line += "  " + strings.Join(kinds, ", ") + " only"
+		}
+		lines = append(lines, [2]string{each.Name, line})
+	}
+	return lines
 }
 
 func (c configChecked) problems(paint painter) string {

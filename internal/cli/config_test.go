@@ -46,6 +46,9 @@ slots:
 runs:
   nightly: {slots: {recon: required, disk: optional}}
   hourly: {slots: {recon}}
+alerts:
+  webhooks: [{name: ops, url: "https://hooks.example/services/correct-horse", send: [run]}]
+  alertmanagers: [{url: "http://127.0.0.1:9093"}]
 `
 
 const invalidConfiguration = `listen: 127.0.0.1:0

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"mime"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -245,7 +246,7 @@ func (r *reviewer) alerts() []Problem {
 		p := path("alerts").child(string(receiver.Protocol) + "s").child(strconv.Itoa(count[receiver.Protocol]))
 		count[receiver.Protocol]++
 		carries := len(receiver.Headers) > 0 || !receiver.Bearer.IsZero() || !receiver.Password.IsZero()
-		if url, err := receiver.URL.Reveal(r.resolver.Resolve); err == nil && carries && !confidential(url) {
+		if address, err := receiver.URL.Reveal(r.resolver.Resolve); err == nil && carries && !confidential(address) {
 			warnings = append(warnings, r.doubt(p.child("url"), "the credentials are sent there in the clear", "Use https."))
 		}
 		if receiver.Signing.IsZero() {
@@ -259,4 +260,24 @@ func (r *reviewer) alerts() []Problem {
 		}
 	}
 	return warnings
+}
+
+// ShowReceiver is where a receiver is, as people may see it: the reference, or the
+// scheme and the host of its address, whose path may be a secret.
+func ShowReceiver(r *alert.Receiver) string {
+	if reference := r.URL.Reference(); reference != "" {
+		return reference
+	}
+	text, err := r.URL.Reveal(nil)
+	if err != nil {
+		return ""
+	}
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	if parsed.Path == "" || parsed.Path == "/" {
+		return parsed.Scheme + "://" + parsed.Host
+	}
+	return parsed.Scheme + "://" + parsed.Host + "/" + leftOut
 }

@@ -54,6 +54,11 @@ alerts:
 	if diff := cmp.Diff(want, loaded.Alerts, cmpopts.IgnoreFields(alert.Receiver{}, "Template")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	for i, shown := range []string{"https://hooks.example/…", "file:" + filepath.Join(folder, "hook"), "http://127.0.0.1:1", "http://127.0.0.1:9093/…", "https://am.example"} {
+		if got := ShowReceiver(&loaded.Alerts.Receivers[i]); got != shown {
+			t.Errorf("receiver %d is shown as %s, want %s", i, got, shown)
+		}
+	}
 	for i, has := range []bool{false, true, true, false, false} {
 		if (loaded.Alerts.Receivers[i].Template != nil) != has {
 			t.Errorf("receiver %d has a template: %v", i, !has)
