@@ -60,7 +60,7 @@ func TestCalls_areSpansInTheTraceThatTheirClientNames(t *testing.T) {
 	overAll(t, func(t *testing.T, over, version string) {
 		t.Helper()
 		tracer, spans := tracing(t)
-		server := New(newOperations(t), logging(t, Options{Tracer: tracer}))
+		server := New(newOperations(t), logging(t, Options{Tracer: tracer, Caller: thisProcess("")}))
 		session := connected(t, server, over, version, nil)
 		call := func(tool string, arguments map[string]any, named any) sdktrace.ReadOnlySpan {
 			t.Helper()
