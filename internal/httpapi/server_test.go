@@ -149,7 +149,7 @@ func TestLog_leavesOutWhatProbesAskAgainAndAgainUnlessItFails(t *testing.T) {
 		return nil
 	}))}
 	run := start(t, server)
-	for _, path := range []string{"/healthz", "/health", "/metrics"} {
+	for _, path := range []string{"/healthz", "/health", "/metrics", "/assets/style.css"} {
 		run.do(t, http.MethodGet, path, nil, "")
 	}
 	run.do(t, http.MethodPost, "/healthz", nil, "")

@@ -102,8 +102,12 @@ func parseOrder(query Query, filter *Filter) error {
 		filter.Before, ok = decodeCursor(*query.Cursor)
 	}
 	if !ok {
+		asItCame := "exactly as it came"
+		if query.Order != nil {
+			asItCame += ", with the same order"
+		}
 		return InvalidArgument(fieldCursor, "is no cursor of this list").
-			WithHint("Give next_cursor of the page before exactly as it came, with the same order, or leave cursor out for the first page.")
+			WithHint("Give next_cursor of the page before %s, or leave cursor out for the first page.", asItCame)
 	}
 	return nil
 }
