@@ -99,14 +99,18 @@ function words() {
   return said;
 }
 
-// take brings this page to what it is in another document, and tells the changes.
+// parts are the ids of what is live in a document.
+const parts = (root) => [...root.querySelectorAll("[data-live][id]")].map((one) => one.id);
+
+// take brings this page to what it is in another document, and tells the changes. A
+// document of other parts is another page, such as that of an error.
 function take(read) {
   localise(read);
   const before = words();
   const focused = document.activeElement;
-  const live = [...document.querySelectorAll("[data-live][id]")];
-  if (live.every((one) => read.getElementById(one.id))) {
-    for (const one of live) if (one.isConnected) bring(one, read.getElementById(one.id));
+  const live = parts(document);
+  if (live.join() === parts(read).join()) {
+    for (const id of live) bring(element(id), read.getElementById(id));
   } else {
     bring(element("main"), read.getElementById("main"));
   }
@@ -158,9 +162,11 @@ async function readAgain() {
   try {
     const answer = await fetch(location.href, { signal: request.signal, cache: "no-store", headers: { Accept: "text/html" } });
     const read = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (!request.signal.aborted && read.getElementById("main")) take(read);
+    if (request.signal.aborted) return;
+    if (answer.status < 500 && read.getElementById("main")) take(read);
+    link(answer.status < 500 && stream?.readyState === EventSource.OPEN);
   } catch {
-    // The stream tells when the server is back, and the page is read then.
+    if (!request.signal.aborted) link(false); // It is read again when the stream is back, or with its next event.
   } finally {
     if (reading === request) reading = undefined;
     if (again && stream) concern();
@@ -189,7 +195,7 @@ function open() {
   stream.addEventListener("open", () => {
     attempts = 0;
     if (lostAt) concern(); // What happened meanwhile was told to nobody.
-    link(true);
+    else link(true);
   });
   stream.addEventListener("error", () => {
     link(false);
