@@ -50,7 +50,7 @@ func TestCounts_readNoMoreThanTheirLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if walked := strings.Count(strings.Join(steps, "; "), "COVERING INDEX tasks_by_status (status=?)"); walked != 4 {
+	if walked := strings.Count(strings.Join(steps, "; "), "COVERING INDEX tasks_by_age (status=?)"); walked != 4 {
 		t.Errorf("%d of 4 counts walk the index: %q", walked, steps)
 	}
 }

@@ -42,11 +42,12 @@ ORDER BY pairs.verifier, (verified + rejected) DESC, pairs.prover`
 	selectLineageHead = `WITH RECURSIVE older (id, place) AS (
 	SELECT id, 0 FROM tasks WHERE id = $1
 	UNION ALL SELECT tasks.supersedes, place - 1 FROM older JOIN tasks ON tasks.id = older.id
-		WHERE tasks.supersedes IS NOT NULL AND place > -CAST($2 AS BIGINT)
+		WHERE place > -CAST($2 AS BIGINT)
 ), newer (id, place) AS (
 	SELECT id, 0 FROM tasks WHERE id = $1
 	UNION ALL SELECT tasks.id, place + 1 FROM newer JOIN tasks ON tasks.supersedes = newer.id WHERE place < CAST($2 AS BIGINT)
-), line (id, place) AS (SELECT id, place FROM older UNION ALL SELECT id, place FROM newer WHERE place > 0)
+), line (id, place) AS ( -- The line ends before a task whose id is NULL.
+	SELECT id, place FROM older UNION ALL SELECT id, place FROM newer WHERE place > 0)
 `
 	selectLineage = selectLineageHead + `SELECT line.place, tasks.id, title, status, created_by, created_at, coalesce(claimed_by, ''), updated_at,
 	criteria_count, coalesce(supersedes, '') FROM line JOIN tasks ON tasks.id = line.id
