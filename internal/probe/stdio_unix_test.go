@@ -99,6 +99,9 @@ func TestProcesses_haveTheCauseOfTheContract(t *testing.T) {
 			if got.Transport != registry.Stdio {
 				t.Errorf("the transport is %q, want stdio", got.Transport)
 			}
+			if got.ProcessesStarted == 0 || got.ProcessesStarted != got.ProcessesEnded {
+				t.Errorf("%d processes were started, %d have ended", got.ProcessesStarted, got.ProcessesEnded)
+			}
 			if era := cmp.Or(row.era, registry.Legacy); got.ListTools.OK && got.Era != era {
 				t.Errorf("the era is %q, want %q", got.Era, era)
 			}
