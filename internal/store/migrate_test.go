@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/feed"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/store/storetest"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -45,6 +47,7 @@ func TestOpen_keepsTheTasksOfAnOlderDatabase(t *testing.T) {
 					t.Errorf("the record of the task that was %s no longer agrees: %v", status, err)
 				}
 			}
+			oldEvents(t, db, ids)
 			if _, err := db.Create(t.Context(), newTask(t, "a new task")); err != nil {
 				t.Error(err)
 			}
@@ -52,6 +55,34 @@ func TestOpen_keepsTheTasksOfAnOlderDatabase(t *testing.T) {
 				t.Errorf("the lease of the patrol: %+v, %v", lease, err)
 			}
 		})
+	}
+}
+
+// oldEvents looks whether what was there before the feed is in it, each task in the
+// order of its transitions, and is counted.
+func oldEvents(t *testing.T, db *store.Database, ids map[task.Status]task.ID) {
+	t.Helper()
+	events, err := db.Events(t.Context(), feed.Position{}, feed.MaxEvents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, event := range events {
+		got[event.Subject] = append(got[event.Subject], event.What)
+	}
+	want := map[string][]string{
+		string(ids[task.Pending]): {"pending"}, string(ids[task.Claimed]): {"pending", "claimed"},
+		string(ids[task.Verified]): {"pending", "claimed", "verified"}, string(ids[task.Rejected]): {"pending", "claimed", "rejected"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the events of what was there before (-want +got):\n%s", diff)
+	}
+	if _, err := db.RollUp(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	tally, err := db.Tally(t.Context())
+	if err != nil || tally.Created != 4 || tally.Claimed != 3 || tally.Verified != 1 || tally.Rejected != 1 {
+		t.Errorf("what was there before is counted as %+v, %v", tally, err)
 	}
 }
 

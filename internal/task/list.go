@@ -134,7 +134,10 @@ func encodePlace(last Place) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a cursor after task %q: %w", last.ID, err)
 	}
-	raw := binary.BigEndian.AppendUint64([]byte{placeVersion}, uint64(last.At))
+	raw, err := binary.Append([]byte{placeVersion}, binary.BigEndian, last.At)
+	if err != nil {
+		return "", fmt.Errorf("make a cursor after %v: %w", last.At, err)
+	}
 	return base64.RawURLEncoding.EncodeToString(append(raw, id[:]...)), nil
 }
 
@@ -148,8 +151,9 @@ func decodePlace(cursor string) (Place, bool) {
 	if err != nil || len(raw) != placeLength || raw[0] != placeVersion {
 		return Place{}, false
 	}
-	at := Time(binary.BigEndian.Uint64(raw[1:9]))
-	return Place{At: at, ID: ID(uuid.UUID(raw[9:]).String())}, at >= 0
+	last := Place{ID: ID(uuid.UUID(raw[9:]).String())}
+	_, err = binary.Decode(raw[1:9], binary.BigEndian, &last.At)
+	return last, err == nil && last.At >= 0
 }
 
 func parseAgentFilters(query Query, filter *Filter) error {

@@ -101,9 +101,13 @@ func everyEvent(t *testing.T, location string) {
 		}
 	}
 	want := []feed.Event{
-		{Kind: feed.Task, Subject: id, What: "pending"}, {Kind: feed.Task, Subject: id, What: "claimed"}, {Kind: feed.Task, Subject: id, What: "rejected"},
-		{Kind: feed.Component, Subject: "asm", What: "available"}, {Kind: feed.Component, Subject: "red", What: "unavailable"},
-		{Kind: feed.Run, Subject: "nightly", What: feed.Allowed}, {Kind: feed.Run, Subject: "nightly", What: feed.Refused},
+		{Kind: feed.Task, Subject: id, What: "pending"},
+		{Kind: feed.Task, Subject: id, What: "claimed"},
+		{Kind: feed.Task, Subject: id, What: "rejected"},
+		{Kind: feed.Component, Subject: "asm", What: "available"},
+		{Kind: feed.Component, Subject: "red", What: "unavailable"},
+		{Kind: feed.Run, Subject: "nightly", What: feed.Allowed},
+		{Kind: feed.Run, Subject: "nightly", What: feed.Refused},
 		{Kind: feed.Run, Subject: "nightly", What: feed.AllowedOnFallback},
 	}
 	settle(t, db, raw(t, location, false))
