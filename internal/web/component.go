@@ -127,7 +127,7 @@ func (s *site) addResults(r *http.Request, view *componentView) error {
 	if err != nil {
 		return fmt.Errorf("list the results: %w", err)
 	}
-	view.Pager = pagerOf(r, page.NextCursor)
+	view.Pager = pagerOf(r, page.NextCursor).at("history")
 	for _, kept := range page.Results {
 		view.Results = append(view.Results, resultRow{
 			KeptResult: kept, At: s.parsed(kept.ProbedAt), Causes: sentencesOf(kept.Causes),

@@ -138,7 +138,7 @@ func (v *resultView) hint(component string) {
 			continue
 		}
 		part.Sentence = entry.Sentence
-		if !told[part.Cause] {
+		if !told[part.Cause] && part.Hint == "" {
 			part.Hint = strings.ReplaceAll(entry.Hint, "TARGET", component)
 		}
 		told[part.Cause] = true
@@ -151,6 +151,18 @@ func (v *resultView) ofServer(of *registry.ProbeResult) {
 	}
 	v.serverFacts(of)
 	v.canaryHint(of)
+	v.gatesHint(of)
+}
+
+// gatesHint says what to do about a server that does not know the pages of the gates.
+func (v *resultView) gatesHint(of *registry.ProbeResult) {
+	isUnknown := strings.HasPrefix(of.Healthz.Detail, "status 404") || strings.HasPrefix(of.Healthz.Detail, "status 4") && of.Era != ""
+	if of.Profile == registry.Protocol || of.Healthz.Cause != registry.HTTPStatus || of.Test.Cause != registry.HTTPStatus || !isUnknown {
+		return
+	}
+	v.Parts[0].Hint = "The server knows neither /healthz nor /test. Give it both (in Go, the package gates mounts them), or correct the url. " +
+		"If the url is that of its MCP endpoint, say so in the configuration:"
+	v.Parts[0].Lines = []string{"profile: protocol"}
 }
 
 // serverFacts are what a probe has seen beside its gates.

@@ -1,11 +1,13 @@
 package web_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -164,6 +166,35 @@ func TestOverview_hidesNoPartBehindOneThatCannotBeRead(t *testing.T) {
 func TestRows_tellOfOneThatFlapsOnlyOnce(t *testing.T) {
 	page := visit(t, foreign(asItIs).opened(t), "/components").Body.String()
 	for _, wanted := range []string{`data-said="shaky is flapping"`, `data-said="writer is unavailable"`} {
+		if !strings.Contains(page, wanted) {
+			t.Errorf("the page holds no %s", wanted)
+		}
+	}
+}
+
+func TestComponent_saysOfAServerWithoutGatesHowToDeclareIt(t *testing.T) {
+	for detail, want := range map[string]bool{"status 404": true, "status 500": false} {
+		fleet := foreign(asItIs).fleet(t)
+		without := registry.Fail(time.Millisecond, registry.HTTPStatus, detail)
+		document, err := json.Marshal(&registry.ProbeResult{Target: "files", ProbedAt: noon, Healthz: without, Test: without})
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := fleet.views["files"]
+		view.Result = document
+		fleet.views["files"] = view
+		page := visit(t, web.Options{Fleet: fleet}, "/components/files").Body.String()
+		if got := strings.Contains(page, "<code>profile: protocol</code>"); got != want {
+			t.Errorf("of one that answers %s it is said: %v", detail, got)
+		}
+	}
+}
+
+func TestComponent_pagesThroughItsResultsAtTheirPlace(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	fleet.cursor = "older"
+	page := visit(t, web.Options{Fleet: fleet}, "/components/files?cursor=old").Body.String()
+	for _, wanted := range []string{`href="/components/files?cursor=older#history"`, `href="/components/files#history"`} {
 		if !strings.Contains(page, wanted) {
 			t.Errorf("the page holds no %s", wanted)
 		}

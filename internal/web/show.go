@@ -234,6 +234,17 @@ func pagerOf(r *http.Request, nextCursor string) pager {
 	return ways
 }
 
+// at leads to a place on those pages.
+func (p pager) at(place string) pager {
+	if p.Next != "" {
+		p.Next += "#" + place
+	}
+	if p.First != "" {
+		p.First += "#" + place
+	}
+	return p
+}
+
 // param is a parameter of the query of a request; nil when it is empty.
 func param(r *http.Request, name string) *string {
 	value := r.URL.Query().Get(name)
