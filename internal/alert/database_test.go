@@ -64,7 +64,7 @@ func registeredOf(names ...string) *registry.Registered {
 	made := &registry.Registered{Runs: []registry.Run{{Name: "nightly"}}}
 	for _, name := range names {
 		made.Components = append(made.Components, registry.Component{
-			Name: name, Interval: 30 * time.Second, TTL: 48 * time.Hour,
+			Name: name, Interval: 30 * time.Second, TTL: 3 * time.Hour,
 			Spec: &registry.MCPServer{URL: "http://" + name + ".example", Profile: registry.ThreeGates},
 		})
 	}

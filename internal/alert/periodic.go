@@ -108,6 +108,9 @@ func (s *shift) waiting(ctx context.Context, before time.Time, limit int) ([]Cla
 
 // decided returns the alerts that end with the verdicts on their claims.
 func (s *shift) decided(ctx context.Context) ([]Alert, error) {
+	if len(s.book.firing(OfTask)) == 0 {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
 	verdicts, err := s.Store.Decided(ctx, MaxWritten)

@@ -62,7 +62,7 @@ func TestAlerter_unknownInBetweenNeitherFiresNorResolves(t *testing.T) {
 		alerts(t, on, to, hook(), nil)
 		pass(soon)
 		on.probed(t, "asm", false)
-		pass(72 * time.Hour) // longer than its time to live
+		pass(4 * time.Hour) // longer than its time to live
 		expect(t, to, "component:asm firing")
 		on.probed(t, "asm", false) // unknown in between
 		pass(soon)

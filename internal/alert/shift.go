@@ -18,7 +18,7 @@ const (
 	// that one is steady is no event; claimsEvery how often claims that wait are
 	// looked for, and tidyEvery how often alerts that are spent are removed.
 	recheckEvery = 10 * time.Second
-	claimsEvery  = 15 * time.Second
+	claimsEvery  = 5 * time.Second
 	tidyEvery    = time.Minute
 	// newestPreflights is among how many preflights of a run the newest that let it
 	// start is looked for.

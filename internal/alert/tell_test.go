@@ -69,7 +69,7 @@ func TestTell_givesUpAfterADay(t *testing.T) {
 		pass(12 * time.Hour)
 		pass(16 * time.Minute)
 		before := len(to.attempts())
-		pass(24 * time.Hour)
+		pass(2 * time.Hour)
 		if got := s.observer.counts(); got[0] != 0 || got[1] == 0 || got[2] != 1 || len(to.attempts()) != before {
 			t.Errorf("%v were delivered, failed and given up; %d more attempts were made", got, len(to.attempts())-before)
 		}
@@ -78,7 +78,7 @@ func TestTell_givesUpAfterADay(t *testing.T) {
 		}
 		to.works()
 		on.probed(t, "asm", true)
-		pass(time.Hour)
+		pass(20 * time.Minute)
 		expect(t, to)
 	})
 }
