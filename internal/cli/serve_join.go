@@ -73,6 +73,9 @@ func join(ctx context.Context, p *process, begun serving, loaded *config.Config,
 // refreshing reads the components of new events anew, before anybody is told.
 func refreshing(glance *examiner.Glance) func(context.Context, []feed.Event) {
 	return func(ctx context.Context, events []feed.Event) {
+		if len(events) == 0 {
+			glance.Doubt()
+		}
 		var names []string
 		for _, event := range events {
 			if event.Kind == feed.Component {

@@ -33,6 +33,9 @@ func TestGlance_showsWhatAListenerIsToldOf(t *testing.T) {
 			showing := startWith(t, probing.registered, func(o *examiner.Options) { o.Store, o.Now = databases[1], probing.clock.now })
 			seen := examiner.NewGlance(showing.Examiner)
 			follower := feed.NewFollower(feed.Options{Store: databases[1], Now: time.Now, Before: func(ctx context.Context, events []feed.Event) {
+				if len(events) == 0 {
+					seen.Doubt()
+				}
 				for _, each := range events {
 					if err := seen.Refresh(ctx, []string{each.Subject}); err != nil {
 						t.Error(err)

@@ -180,7 +180,7 @@ func (g *Glance) Refresh(ctx context.Context, names []string) error {
 	select {
 	case g.turn <- struct{}{}:
 	case <-ctx.Done():
-		g.doubts.Add(1)
+		g.Doubt()
 		return leaving(ctx, "the components had not been read anew")
 	}
 	defer func() { <-g.turn }()
@@ -190,12 +190,15 @@ func (g *Glance) Refresh(ctx context.Context, names []string) error {
 	}
 	known, err := g.known(ctx, names)
 	if err != nil {
-		g.doubts.Add(1)
+		g.Doubt()
 		return err
 	}
 	g.latest.Store(seen.with(names, known, g.now()))
 	return nil
 }
+
+// Doubt has whoever asks next wait until all components are read anew.
+func (g *Glance) Doubt() { g.doubts.Add(1) }
 
 // Readings returns all registered components as they are kept, read by the present
 // moment, in the order of their names. Fault: Unavailable.

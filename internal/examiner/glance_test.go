@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -179,101 +178,6 @@ func TestGlance_tellsWithinTwoSecondsWhatOnlyTheClockChanges(t *testing.T) {
 	}
 }
 
-func TestRefresh_makesAComponentThatTurnsRedNewForEverybody(t *testing.T) {
-	t.Parallel()
-	b := start(t, fleet(4))
-	seen := examiner.NewGlance(b.Examiner)
-	for i := range 4 {
-		b.finds(t, fleetName(i), registry.OutcomePassed)
-	}
-	state := func() (counts registry.StatusCounts, first string, red int) {
-		t.Helper()
-		counts, names := attention(t, seen, 1)
-		page, err := seen.Components(t.Context(), registry.ComponentQuery{Status: registry.Unavailable})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return counts, names[0], len(page.Components)
-	}
-	if counts, first, red := state(); counts != (registry.StatusCounts{Available: 4}) || first != "c00000 available" || red != 0 {
-		t.Errorf("at first: %+v, %s, %d", counts, first, red)
-	}
-	b.clock.pass(100 * time.Millisecond)
-	b.finds(t, "c00002", registry.OutcomeFailed)
-	if _, first, _ := state(); first != "c00000 available" {
-		t.Errorf("nothing is kept in mind: %s", first)
-	}
-	b.questions()
-	if err := seen.Refresh(t.Context(), []string{"c00002", "gone"}); err != nil {
-		t.Fatal(err)
-	}
-	if counts, first, red := state(); counts != (registry.StatusCounts{Available: 3, Unavailable: 1, Attention: 1}) || first != "c00002 unavailable" || red != 1 {
-		t.Errorf("after the refresh: %+v, %s, %d", counts, first, red)
-	}
-	if got := b.questions(); got != 2 { // for the refresh, and for the page
-		t.Errorf("the store was asked %d times", got)
-	}
-}
-
-// TestRefresh_isNotUndoneByAReadingThatBeganBefore has a reading of all under way
-// when a component turns red.
-func TestRefresh_isNotUndoneByAReadingThatBeganBefore(t *testing.T) {
-	t.Parallel()
-	running(t, 2, plain, func(t *testing.T, b bench, seen *examiner.Glance) {
-		b.finds(t, "c00001", registry.OutcomePassed)
-		attention(t, seen, 1)
-		<-time.After(2 * time.Second)
-		b.store.answers = func() { <-time.After(time.Second) }
-		attention(t, seen, 1) // has it read behind its back
-		<-time.After(500 * time.Millisecond)
-		b.finds(t, "c00001", registry.OutcomeFailed)
-		if err := seen.Refresh(t.Context(), []string{"c00001"}); err != nil {
-			t.Fatal(err)
-		}
-		for range 3 {
-			if _, names := attention(t, seen, 1); names[0] != "c00001 unavailable" {
-				t.Errorf("after the refresh: %v", names)
-			}
-			<-time.After(time.Second)
-		}
-	})
-}
-
-// TestRefresh_thatFailsLeavesNothingOldBehind has the store fail, and the time for
-// it be over.
-func TestRefresh_thatFailsLeavesNothingOldBehind(t *testing.T) {
-	t.Parallel()
-	running(t, 2, plain, func(t *testing.T, b bench, seen *examiner.Glance) {
-		turns := func(outcome registry.Outcome, want string, refresh func()) {
-			t.Helper()
-			attention(t, seen, 1)
-			<-time.After(10 * time.Millisecond)
-			b.finds(t, "c00001", outcome)
-			refresh()
-			if _, names := attention(t, seen, 1); names[0] != want {
-				t.Errorf("after a refresh that failed: %v, want %s", names, want)
-			}
-		}
-		turns(registry.OutcomeFailed, "c00001 unavailable", func() {
-			b.store.breakDown(errBroken)
-			wantFault(t, seen.Refresh(t.Context(), []string{"c00001"}), fault.Unavailable)
-			_, err := seen.Attention(t.Context(), 1)
-			wantFault(t, err, fault.Unavailable)
-			b.store.breakDown(nil)
-			<-time.After(time.Second)
-		})
-		turns(registry.OutcomePassed, "c00000 probing", func() {
-			<-time.After(2 * time.Second)
-			b.store.answers = func() { <-time.After(time.Second) }
-			attention(t, seen, 1)
-			<-time.After(time.Millisecond)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			defer cancel()
-			wantFault(t, seen.Refresh(ctx, []string{"c00001"}), fault.Unavailable)
-		})
-	})
-}
-
 func TestGlance_isAboutWhatIsRegistered(t *testing.T) {
 	t.Parallel()
 	b := start(t, fleet(3))
@@ -322,125 +226,6 @@ func TestGlance_sharesAFailureAndLogsItOnce(t *testing.T) {
 	})
 }
 
-// TestGlance_listsWhatTheExaminerLists holds pages, readings and attention of a
-// fleet against those without a glance.
-func TestGlance_listsWhatTheExaminerLists(t *testing.T) {
-	t.Parallel()
-	b := start(t, fleet(300))
-	random := rand.New(rand.NewPCG(6, 6))
-	for i := range 300 {
-		for range random.IntN(3) {
-			b.finds(t, fleetName(i), []registry.Outcome{registry.OutcomePassed, registry.OutcomeFailed, registry.OutcomeUndecided}[random.IntN(3)])
-			b.clock.pass(time.Millisecond)
-		}
-	}
-	seen := examiner.NewGlance(b.Examiner)
-	for range 300 {
-		query := registry.ComponentQuery{Limit: 1 + random.IntN(40)}
-		if random.IntN(2) > 0 {
-			query.Kind = []registry.Kind{registry.KindMCPServer, registry.KindModel, registry.KindHarness}[random.IntN(3)]
-		}
-		if random.IntN(4) > 0 {
-			query.Status = registry.Statuses()[random.IntN(4)]
-		}
-		if random.IntN(2) > 0 {
-			query.Search = []string{"1", "02", "C", "c0000", "99", "x"}[random.IntN(6)]
-		}
-		if random.IntN(2) > 0 {
-			query.Cursor = fleetName(random.IntN(300))
-		}
-		want, err := b.Components(t.Context(), query)
-		got, errOfGlance := seen.Components(t.Context(), query)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil || errOfGlance != nil {
-			t.Fatalf("%+v: %v, %v (-without +with):\n%s", query, err, errOfGlance, diff)
-		}
-	}
-	for _, limit := range []int{0, 1, 7, 100} {
-		want, err := b.Attention(t.Context(), limit)
-		got, errOfGlance := seen.Attention(t.Context(), limit)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil || errOfGlance != nil {
-			t.Errorf("limit %d: %v, %v (-without +with):\n%s", limit, err, errOfGlance, diff)
-		}
-	}
-	want, err := b.Readings(t.Context())
-	got, errOfGlance := seen.Readings(t.Context())
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || errOfGlance != nil {
-		t.Errorf("%v, %v (-without +with):\n%s", err, errOfGlance, diff)
-	}
-}
-
-// TestGlance_readsOnlyThePageItShows lists a fleet of which a hundredth is red, and
-// one that is a hundred times as large.
-func TestGlance_readsOnlyThePageItShows(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int{100, 10_000} {
-		b := start(t, fleet(size))
-		for i := size / 2; i < size/2+20; i++ {
-			b.finds(t, fleetName(i), registry.OutcomeFailed)
-		}
-		seen := examiner.NewGlance(b.Examiner)
-		attention(t, seen, 1)
-		for name, row := range map[string]struct {
-			query registry.ComponentQuery
-			reads int
-		}{
-			"of a status":  {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10}, 11},
-			"the rest":     {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10, Cursor: fleetName(size/2 + 9)}, 10},
-			"of no status": {registry.ComponentQuery{Status: registry.Unknown}, 0},
-			"of a search":  {registry.ComponentQuery{Search: fleetName(size / 2)[:5], Limit: 5, Status: registry.Unavailable}, 6},
-			"of a name":    {registry.ComponentQuery{Search: fleetName(size - 1)}, 1},
-			"of all":       {registry.ComponentQuery{Limit: 10}, 11},
-		} {
-			b.store.asked = nil
-			if _, err := seen.Components(t.Context(), row.query); err != nil {
-				t.Error(err)
-			}
-			read := 0
-			for _, names := range b.store.asked {
-				read += len(names)
-			}
-			if read != row.reads {
-				t.Errorf("of %d components %d were read for a page %s, want %d", size, read, name, row.reads)
-			}
-		}
-	}
-}
-
-// TestGlance_goesOnWhereComponentsHaveLeftTheirStatus lists a status that most have
-// left since they were looked at.
-func TestGlance_goesOnWhereComponentsHaveLeftTheirStatus(t *testing.T) {
-	t.Parallel()
-	b := start(t, fleet(200))
-	seen := examiner.NewGlance(b.Examiner)
-	attention(t, seen, 1)
-	var want, got []string
-	for i := range 200 {
-		if i%50 == 49 {
-			want = append(want, fleetName(i))
-			continue
-		}
-		b.finds(t, fleetName(i), registry.OutcomePassed)
-	}
-	pages := 0
-	for query := (registry.ComponentQuery{Status: registry.Probing, Limit: 5}); pages == 0 || query.Cursor != ""; pages++ {
-		b.questions()
-		page, err := seen.Components(t.Context(), query)
-		if err != nil || pages > 200 {
-			t.Fatalf("page %d: %v", pages, err)
-		}
-		for _, each := range page.Components {
-			got = append(got, each.Name)
-		}
-		if asked := b.questions(); asked > 4 {
-			t.Errorf("a page took %d questions", asked)
-		}
-		query.Cursor = page.NextCursor
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestGlance_withstandsAllAtOnce has everything happen at the same time.
 func TestGlance_withstandsAllAtOnce(t *testing.T) {
 	t.Parallel()
@@ -484,21 +269,4 @@ func TestGlance_withstandsAllAtOnce(t *testing.T) {
 			t.Errorf("%v, %v (-without +with):\n%s", err, errOfStore, diff)
 		}
 	})
-}
-
-func TestAttention_refusesALimitThatIsNone(t *testing.T) {
-	t.Parallel()
-	b := start(t, fleet(1))
-	seen := examiner.NewGlance(b.Examiner)
-	for _, limit := range []int{-1, registry.MaxPage + 1} {
-		_, err := b.Attention(t.Context(), limit)
-		wantFault(t, err, fault.InvalidArgument)
-		_, err = seen.Attention(t.Context(), limit)
-		wantFault(t, err, fault.InvalidArgument)
-	}
-	_, err := seen.Components(t.Context(), registry.ComponentQuery{Status: "green"})
-	wantFault(t, err, fault.InvalidArgument)
-	b.store.breakDown(errBroken)
-	_, err = b.Attention(t.Context(), 1)
-	wantFault(t, err, fault.Unavailable)
 }

@@ -25,12 +25,12 @@ type memory struct {
 	tokens     map[string]int // spent, by component and day
 	redefined  int            // results that made a component what it was not
 	reads      func()         // called before what is known is read
-	answers    func()         // called after it was read
+	answers    func([]string) // called after what is known of names was read
 	takes      func()         // called before a result or a preflight is kept
 }
 
 func newMemory() *memory {
-	return &memory{reads: func() {}, answers: func() {}, takes: func() {}, known: map[string]registry.Known{}, kept: map[string]registry.Kept{}, lists: map[string][]registry.Tool{}}
+	return &memory{reads: func() {}, answers: func([]string) {}, takes: func() {}, known: map[string]registry.Known{}, kept: map[string]registry.Kept{}, lists: map[string][]registry.Tool{}}
 }
 
 // errBroken is what a database says that cannot be reached.
@@ -54,7 +54,7 @@ func (m *memory) Register(_ context.Context, now time.Time, registrations []regi
 
 func (m *memory) Known(_ context.Context, names []string) ([]registry.Known, error) {
 	m.reads()
-	defer func() { m.answers() }()
+	defer func() { m.answers(names) }()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, slices.Clone(names))

@@ -47,7 +47,8 @@ type Options struct {
 
 	// Before is called with new events before any listener is told of them, so that
 	// what they then look at is not older. Listeners wait for it, at most beforeTime.
-	// May be nil.
+	// It is called with none when the follower begins: listeners may be told of what
+	// happened before then, too. May be nil.
 	Before   func(ctx context.Context, events []Event)
 	Observer Observer // may be nil
 }
@@ -135,6 +136,7 @@ func (f *Follower) advance(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		f.before(ctx, nil)
 		f.change(func() { f.started, f.floor, f.head = true, newest, newest })
 		return true, nil
 	}
@@ -152,9 +154,7 @@ func (f *Follower) take(ctx context.Context, events []Event) {
 	for i := range events {
 		f.Observer.Happened(events[i], max(now.Sub(events[i].At), 0))
 	}
-	before, cancel := context.WithTimeout(ctx, beforeTime)
-	defer cancel()
-	f.Before(before, events)
+	f.before(ctx, events)
 	f.change(func() {
 		f.held, f.head = append(f.held, events...), events[len(events)-1].ID
 		if len(f.held) > 2*MaxHeld {
@@ -163,6 +163,12 @@ func (f *Follower) take(ctx context.Context, events []Event) {
 			f.held = append(make([]Event, 0, 3*MaxHeld), f.held[last:]...)
 		}
 	})
+}
+
+func (f *Follower) before(ctx context.Context, events []Event) {
+	ctx, cancel := context.WithTimeout(ctx, beforeTime)
+	defer cancel()
+	f.Before(ctx, events)
 }
 
 // change changes what listeners look at, and wakes them.

@@ -103,7 +103,12 @@ func TestFollower_callsBeforeBeforeAnyListenerIsTold(t *testing.T) {
 	t.Parallel()
 	var known atomic.Int64
 	var hangs atomic.Bool
+	var begun atomic.Bool
 	before := func(ctx context.Context, events []feed.Event) {
+		if len(events) == 0 {
+			begun.Store(true)
+			return
+		}
 		if hangs.Load() {
 			<-ctx.Done()
 		}
@@ -114,6 +119,9 @@ func TestFollower_callsBeforeBeforeAnyListenerIsTold(t *testing.T) {
 		listening := b.listen(t, nil)
 		late := b.listen(t, &feed.Position{})
 		follows(t, late, 0, 10)
+		if !begun.Load() {
+			t.Error("a listener is told of what happened before anything was read anew")
+		}
 		for range 20 {
 			b.store.happen(3)
 			for _, each := range append(next(t, listening), next(t, late)...) {
