@@ -14,6 +14,9 @@ const (
 	agentsPerPage = 50           // agents in the order of their names, on each page
 )
 
+// CountedWithin is how soon what happens is counted, as long as the server keeps up.
+const CountedWithin = 6 * time.Second
+
 // StaleCount is from which age on a count is told to be old: it is taken every few
 // seconds.
 const StaleCount = 30 * time.Second
@@ -122,7 +125,7 @@ func (s *site) showAgents(r *http.Request) (frame, error) {
 		}
 	}
 	view.Idle = len(view.Rows) == 0 && len(told.Agents) > 0
-	return frame{Title: "Agents", Topics: []string{topicTasks}, Content: view}, nil
+	return frame{Title: "Agents", Topics: []string{topicTasks}, Gather: CountedWithin, Content: view}, nil
 }
 
 // agentRow is the row of an agent that gave its verdicts on the claims of others, most
@@ -197,5 +200,5 @@ func (s *site) showAgent(r *http.Request) (frame, error) {
 		verified.Shares = append(verified.Shares, pairShare(pair, pair.Verifier, told.ClaimsVerified+told.ClaimsRejected))
 	}
 	view.Pairs = []pairsView{verifies, verified}
-	return frame{Title: string(told.AgentID), Topics: []string{topicTasks}, Content: view}, nil
+	return frame{Title: string(told.AgentID), Topics: []string{topicTasks}, Gather: CountedWithin, Content: view}, nil
 }

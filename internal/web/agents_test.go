@@ -163,3 +163,12 @@ func TestAgents_tellsOfFaultsOnTheirPage(t *testing.T) {
 		}
 	}
 }
+
+func TestAgents_waitsForTheCountBeforeItIsReadAnew(t *testing.T) {
+	options := web.Options{Tasks: wholeTask(task.Claimed), Agents: someAgents()}
+	for address, want := range map[string]bool{"/agents": true, "/agents/claude-2": true, "/tasks": false, "/tasks/x": false} {
+		if got := strings.Contains(visit(t, options, address).Body.String(), ` data-gather="6000">`); got != want {
+			t.Errorf("%s waits for the count: %v", address, got)
+		}
+	}
+}

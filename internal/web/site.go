@@ -28,10 +28,11 @@ type entry struct{ Name, Title, Path string }
 // frame is one page before it is set: what the layout needs, and what the page's
 // own template is given.
 type frame struct {
-	Title   string   // what the page is about; untrusted text
-	Section string   // the Name of the route that is marked in the navigation; may be empty
-	Topics  []string // of which events the page is to be read anew: see topics in live.js
-	Status  int      // of the answer; 0 for 200
+	Title   string        // what the page is about; untrusted text
+	Section string        // the Name of the route that is marked in the navigation; may be empty
+	Topics  []string      // of which events the page is to be read anew: see topics in live.js
+	Status  int           // of the answer; 0 for 200
+	Gather  time.Duration // how long events gather before the page is read anew; 0 for an instant
 	Content any
 }
 

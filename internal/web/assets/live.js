@@ -7,13 +7,15 @@
 // details.
 //
 // What concerns a page stands in data-topics of its body, separated by spaces: a
-// kind of event (component), or one subject of it (component:scanner).
+// kind of event (component), or one subject of it (component:scanner). A page that
+// shows what is counted a while later says in data-gather how many milliseconds.
 //
 // An element with an id and data-said says in words what it shows. When the words
 // change, a live region tells them.
 
 const eventsAddress = "/api/v1/events";
 const settleMs = 300; // how long events gather before the page is read again
+const gatherMs = Number(document.body.dataset.gather) || settleMs; // the same, on a page that counts later
 const retryMs = [2000, 5000, 15000, 30000]; // when a stream ended for good; the last one repeats
 const maxTold = 3; // changes that are told in words at once
 
@@ -149,9 +151,9 @@ let settling; // the timer while events gather
 let reading; // aborts the request that is under way
 let again = false; // something happened meanwhile
 
-function concern() {
+function concern(wait = settleMs) {
   if (reading) again = true;
-  else settling ??= setTimeout(readAgain, settleMs);
+  else settling ??= setTimeout(readAgain, wait);
 }
 
 async function readAgain() {
@@ -169,7 +171,7 @@ async function readAgain() {
     if (!request.signal.aborted) link(false); // It is read again when the stream is back, or with its next event.
   } finally {
     if (reading === request) reading = undefined;
-    if (again && stream) concern();
+    if (again && stream) concern(gatherMs);
   }
 }
 
@@ -206,11 +208,11 @@ function open() {
   for (const [kind, subject] of [["task", "task_id"], ["component", "component"], ["run", "run"]]) {
     stream.addEventListener(kind, (event) => {
       const told = JSON.parse(event.data);
-      if (topics.has(kind) || topics.has(`${kind}:${told[subject]}`)) concern();
+      if (topics.has(kind) || topics.has(`${kind}:${told[subject]}`)) concern(gatherMs);
     });
   }
-  stream.addEventListener("reset", concern);
-  stream.addEventListener("tick", concern); // Ages grow, and statuses depend on the clock.
+  stream.addEventListener("reset", () => concern());
+  stream.addEventListener("tick", () => concern()); // Ages grow, and statuses depend on the clock.
 }
 
 function close() {
