@@ -200,3 +200,15 @@ func TestComponent_pagesThroughItsResultsAtTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+func TestRows_sayHowLongAProbeTookInItsUnit(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	for took, want := range map[time.Duration]string{
+		400 * time.Microsecond: "0.4 ms", 31 * time.Millisecond: "31 ms", 1240 * time.Millisecond: "1.2 s", 10 * time.Minute: "10 min",
+	} {
+		fleet.recent["calm"][0].Latency = took
+		if page := visit(t, web.Options{Fleet: fleet}, "/components").Body.String(); !strings.Contains(page, "<small>"+want+"</small>") {
+			t.Errorf("a probe of %v is not said to take %s", took, want)
+		}
+	}
+}

@@ -88,9 +88,10 @@ func tookWords(d time.Duration) string {
 		return fmt.Sprintf("%.1f ms", ms)
 	case ms < 1000:
 		return fmt.Sprintf("%.0f ms", ms)
-	default:
+	case d < time.Minute:
 		return fmt.Sprintf("%.1f s", ms/1000)
 	}
+	return spokenFinely(d)
 }
 
 // strip is the roll-ups of a component as a column for each hour, the newest last:
