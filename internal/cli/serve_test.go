@@ -229,7 +229,7 @@ func TestDatabaseProof_failsOnceTheDatabaseIsGone(t *testing.T) {
 
 func TestServe_showsAPageWithTheClientConfiguration(t *testing.T) {
 	server := newShell(t).serve(t)
-	_, page := ask(t, http.MethodGet, server.URL+"/", "", nil)
+	_, page := ask(t, http.MethodGet, server.URL+"/connect", "", nil)
 	for _, wanted := range []string{server.Clients.HTTP.String(), server.Clients.Stdio.String(), "countersign probe " + server.URL} {
 		if !strings.Contains(html.UnescapeString(page), wanted) {
 			t.Errorf("the page does not hold %s", wanted)
