@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,9 +51,12 @@ func (s *scene) past(t *testing.T) {
 	for _, component := range loaded.Registered().Components {
 		records = append(records, s.watched(t, examined, component.Name, now)...)
 	}
-	must(t, database.Record(t.Context(), nil, records))
-	for _, before := range []time.Duration{11 * time.Hour, 15 * time.Minute} {
+	slices.SortFunc(records, func(a, b registry.Record) int { return a.Summary.ProbedAt.Compare(b.Summary.ProbedAt) })
+	for _, before := range []time.Duration{11 * time.Hour, 15 * time.Minute} { // results count in the order of time
 		at = now.Add(-before)
+		until := slices.IndexFunc(append(records, registry.Record{Summary: registry.Summary{ProbedAt: now}}), func(r registry.Record) bool { return r.Summary.ProbedAt.After(at) })
+		must(t, database.Record(t.Context(), nil, records[:until]))
+		records = records[until:]
 		for _, run := range []string{"nightly", "eu-nightly", "release"} {
 			_, err := examined.Preflight(t.Context(), run)
 			must(t, err)

@@ -29,6 +29,7 @@ const envScene = "COUNTERSIGN_SCENE"
 type scene struct {
 	folder, database string
 	env              []string
+	owner            *testing.T              // for as long as it lasts
 	servers          map[string]*sceneServer // by the component that they are
 	tasks            map[string]string       // ids, by what tests call them
 	serve            *process
@@ -83,7 +84,7 @@ func sceneStatuses() map[string]string {
 // newScene starts the scene at an address, with an interval of most components.
 func newScene(t *testing.T, listen string, interval time.Duration) *scene {
 	t.Helper()
-	s := &scene{folder: t.TempDir(), database: sqlite(t), env: environment(t)}
+	s := &scene{folder: t.TempDir(), database: sqlite(t), env: environment(t), owner: t}
 	s.servers = map[string]*sceneServer{
 		"scanner": newSceneServer("port-scanner", "1.4.0",
 			sceneTool{"nmap_scan", "Scan the ports of a target.", "nmap"}, sceneTool{"whois_lookup", "Look up who owns a domain.", "whois"}),
@@ -124,13 +125,6 @@ func (s *scene) start(t *testing.T, listen string) {
 	s.serve = start(t, s.folder, s.env, binary(), "serve", "--db", s.database, "--listen", listen)
 	s.address = s.serve.await(t, servedAt.String())[1]
 	s.session = registryOver(t, &mcp.StreamableClientTransport{Endpoint: s.address + "/mcp/registry"})
-}
-
-// restart ends the server and starts it again at the same address.
-func (s *scene) restart(t *testing.T) {
-	t.Helper()
-	s.serve.stop(t, syscall.SIGTERM)
-	s.start(t, strings.TrimPrefix(s.address, "http://"))
 }
 
 // tool calls a tool of the registry and decodes its answer.

@@ -1,0 +1,175 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+const (
+	// liveWithin is how soon an open page shows what was recorded.
+	liveWithin = 2 * time.Second
+	// liveAttempts is how often it is tried, since the machine may be busy once.
+	liveAttempts = 3
+)
+
+// watchRow notes when the row of a component first says a status, by the clock of
+// the machine, on which the server runs too.
+const watchRow = `(() => {
+	window.shownAt = 0;
+	window.told = '';
+	const look = () => {
+		if (document.querySelector('#said').textContent.includes('%[2]s')) window.told += document.querySelector('#said').textContent;
+		if (!window.shownAt && document.querySelector('#%[1]s').textContent.includes('%[2]s')) window.shownAt = Date.now();
+	};
+	new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true, attributes: true});
+	return !document.querySelector('#%[1]s').textContent.includes('%[2]s');
+})()`
+
+// walkLive watches pages that are open while the world changes.
+func walkLive(t *testing.T, s *scene, b *browser) {
+	for name, walk := range map[string]func(*testing.T, *scene, *browser){
+		"red": turnRed, "tasks": workAppears, "restart": surviveRestart, "hidden": leaveHidden,
+	} {
+		t.Run(name, func(t *testing.T) { walk(t, s, b) })
+	}
+}
+
+// turnRed has a server break under open pages.
+func turnRed(t *testing.T, s *scene, b *browser) {
+	list, whole := b.tab(t, s.address), b.tab(t, s.address)
+	list.open(t, "/components")
+	whole.open(t, "/components/scanner")
+	evaluate[bool](t, whole, `(() => {
+		for (const each of document.querySelectorAll('details')) each.open = true;
+		window.opened = document.querySelectorAll('details#hours[open]').length;
+		window.held = document.querySelector('#changes ~ ol a, #fills ~ dl a');
+		window.held.focus();
+		return true;
+	})()`)
+	evaluate[bool](t, list, `(window.held = document.querySelector('#component-scanner a'), window.held.focus(), true)`)
+	var took time.Duration
+	for attempt := range liveAttempts {
+		if took = s.red(t, list, "scanner"); took <= liveWithin {
+			break
+		}
+		t.Logf("attempt %d: it took %v", attempt+1, took)
+	}
+	if took > liveWithin {
+		t.Errorf("an open page shows what was recorded after %v at best, want %v", took, liveWithin)
+	}
+	list.eventually(t, "the change is not told in words", `window.told.includes('scanner')`)
+	whole.eventually(t, "the page of the component does not show it", `document.querySelector('#status').textContent.includes('unavailable')`)
+	if !evaluate[bool](t, whole, `window.opened === 1 && document.querySelector('details#hours').open`) {
+		t.Error("what was open is closed, or the page was loaded anew")
+	}
+	for name, p := range map[string]*tab{"list": list, "component": whole} {
+		if !evaluate[bool](t, p, `window.held?.isConnected && document.activeElement === window.held`) {
+			t.Errorf("%s: the focus is lost: it is at %s", name, evaluate[string](t, p, `document.activeElement.outerHTML.slice(0, 200)`))
+		}
+		p.isFine(t, name)
+	}
+	s.servers["scanner"].mood.Store(int32(moodWell))
+	list.eventually(t, "the list does not show that it works again", `document.querySelector('#component-scanner').textContent.includes('available') && !document.querySelector('#component-scanner').textContent.includes('unavailable')`)
+}
+
+// red breaks a component that works, and returns how long after the change of its
+// status the open page showed it.
+func (s *scene) red(t *testing.T, p *tab, name string) time.Duration {
+	t.Helper()
+	s.servers[name].mood.Store(int32(moodWell))
+	row := "component-" + name
+	p.eventually(t, "it does not work to begin with", fmt.Sprintf(`!document.querySelector('#%s').textContent.includes('unavailable')`, row))
+	eventually(t, "it is not available", func() bool { return s.reading(t, name).Status == registry.Available })
+	if !evaluate[bool](t, p, fmt.Sprintf(watchRow, row, "unavailable")) {
+		t.Fatal("the page says so already")
+	}
+	s.servers[name].mood.Store(int32(moodBroken))
+	p.eventually(t, "the open page does not show it", `window.shownAt > 0`)
+	shown := time.UnixMilli(int64(evaluate[float64](t, p, `window.shownAt`)))
+	changed, err := time.Parse(time.RFC3339Nano, s.reading(t, name).Since)
+	must(t, err)
+	if shown.Before(changed) {
+		t.Errorf("it was shown at %v, before it changed at %v", shown, changed)
+	}
+	return shown.Sub(changed)
+}
+
+// workAppears has an agent claim a task under an open page.
+func workAppears(t *testing.T, s *scene, b *browser) {
+	p := b.tab(t, s.address)
+	p.open(t, "/tasks/"+s.tasks["pending"])
+	evaluate[bool](t, p, `(window.same = true)`)
+	claimed := run(t, s.folder, s.env, binary(), "task", "claim", s.tasks["pending"], "--agent-id", "builder-1", "--evidence", "The old key is revoked; see the log.", "--db", s.database)
+	if claimed.code != 0 {
+		t.Fatalf("claim: %s%s", claimed.stdout, claimed.stderr)
+	}
+	p.eventually(t, "an open task does not show its claim", `window.same && document.querySelector('#status').textContent.includes('claimed') && document.querySelector('#work').textContent.includes('The old key is revoked')`)
+	p.isFine(t, "a task")
+}
+
+// surviveRestart ends the server under an open page, and starts it again.
+func surviveRestart(t *testing.T, s *scene, b *browser) {
+	p := b.tab(t, s.address)
+	p.open(t, "/components")
+	evaluate[bool](t, p, `(window.same = true)`)
+	p.isFine(t, "before the end")
+	s.serve.stop(t, syscall.SIGTERM)
+	p.eventually(t, "the page does not say that it is not live", `!document.querySelector('#link').hidden && document.querySelector('#link').textContent.includes('Not live')`)
+	s.start(s.owner, strings.TrimPrefix(s.address, "http://"))
+	p.eventually(t, "the page does not become live again", `document.querySelector('#link').hidden`)
+	p.heard() // that the server was away
+	s.red(t, p, "scanner")
+	if !evaluate[bool](t, p, `window.same`) {
+		t.Error("the page was loaded anew")
+	}
+	p.isFine(t, "after the restart")
+	s.servers["scanner"].mood.Store(int32(moodWell))
+}
+
+// leaveHidden hides a page, and shows it again.
+func leaveHidden(t *testing.T, s *scene, b *browser) {
+	p := b.tab(t, s.address)
+	before := s.listeners(t)
+	p.open(t, "/components")
+	eventually(t, "an open page does not listen", func() bool { return s.listeners(t) == before+1 })
+	above, end := chromedp.NewContext(p.context, chromedp.WithNewWindow(false))
+	must(t, chromedp.Do(above))
+	p.eventually(t, "the page is not hidden by another one", `document.hidden`)
+	eventually(t, "a hidden page still listens", func() bool { return s.listeners(t) == before })
+	s.servers["scanner"].mood.Store(int32(moodBroken))
+	eventually(t, "the scanner does not break", func() bool { return s.reading(t, "scanner").Status == registry.Unavailable })
+	end()
+	p.eventually(t, "the page is not shown again", `!document.hidden`)
+	p.eventually(t, "a page that is shown again does not catch up", `document.querySelector('#component-scanner').textContent.includes('unavailable')`)
+	eventually(t, "a page that is shown again does not listen", func() bool { return s.listeners(t) == before+1 })
+	s.servers["scanner"].mood.Store(int32(moodWell))
+}
+
+// listeners is how many listen to the server's events.
+func (s *scene) listeners(t *testing.T) int {
+	t.Helper()
+	answer, err := http.Get(s.address + "/metrics")
+	must(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	must(t, err)
+	for line := range strings.Lines(string(text)) {
+		var count int
+		if _, err := fmt.Sscanf(line, "countersign_feed_listeners %d", &count); err == nil {
+			return count
+		}
+	}
+	t.Fatal("no metric tells how many listen")
+	return 0
+}
