@@ -95,7 +95,7 @@ func TestGlance_isReadOnceForAllWhoAsk(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	began, let := make(chan struct{}), make(chan struct{})
-	b.store.reads = func() { close(began); <-let }
+	b.store.whenRead(func() { close(began); <-let }, func([]string) {})
 	var all sync.WaitGroup
 	all.Go(ask)
 	<-began
@@ -110,7 +110,7 @@ func TestGlance_isReadOnceForAllWhoAsk(t *testing.T) {
 func TestGlance_isReadAnewBehindWhoAsks(t *testing.T) {
 	t.Parallel()
 	running(t, 3, plain, func(t *testing.T, b bench, seen *examiner.Glance) {
-		b.store.reads = func() { <-time.After(500 * time.Millisecond) }
+		b.store.whenRead(func() { <-time.After(500 * time.Millisecond) }, func([]string) {})
 		ask := func(want ...string) time.Duration {
 			t.Helper()
 			at := time.Now()
@@ -218,6 +218,7 @@ func TestGlance_sharesAFailureAndLogsItOnce(t *testing.T) {
 		<-time.After(time.Second)
 		attention(t, seen, 1)
 		<-time.After(5 * time.Second)
+		synctest.Wait()
 		for said, times := range map[string]int{"cannot be read\"": 1, "can be read again": 1, "level=": 2} {
 			if got := strings.Count(log.String(), said); got != times {
 				t.Errorf("%q is said %d times, want %d:\n%s", said, got, times, log.String())
@@ -230,7 +231,7 @@ func TestGlance_sharesAFailureAndLogsItOnce(t *testing.T) {
 func TestGlance_withstandsAllAtOnce(t *testing.T) {
 	t.Parallel()
 	running(t, 50, plain, func(t *testing.T, b bench, seen *examiner.Glance) {
-		b.store.reads = func() { <-time.After(10 * time.Millisecond) }
+		b.store.whenRead(func() { <-time.After(10 * time.Millisecond) }, func([]string) {})
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
@@ -259,7 +260,9 @@ func TestGlance_withstandsAllAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		b.store.reads = func() {}
+		<-time.After(5 * time.Second)
+		synctest.Wait()
+		b.store.whenRead(func() {}, func([]string) {})
 		<-time.After(5 * time.Second)
 		attention(t, seen, 1)
 		<-time.After(2 * time.Second)

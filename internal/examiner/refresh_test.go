@@ -56,7 +56,7 @@ func TestRefresh_isNotUndoneByAReadingThatBeganBefore(t *testing.T) {
 		b.finds(t, "c00001", registry.OutcomePassed)
 		attention(t, seen, 1)
 		<-time.After(2 * time.Second)
-		b.store.answers = func([]string) { <-time.After(time.Second) }
+		b.store.whenRead(func() {}, func([]string) { <-time.After(time.Second) })
 		attention(t, seen, 1) // has it read behind its back
 		<-time.After(500 * time.Millisecond)
 		b.finds(t, "c00001", registry.OutcomeFailed)
@@ -97,7 +97,7 @@ func TestRefresh_thatFailsLeavesNothingOldBehind(t *testing.T) {
 		})
 		turns(registry.OutcomePassed, "c00000 probing", func() {
 			<-time.After(2 * time.Second)
-			b.store.answers = func([]string) { <-time.After(time.Second) }
+			b.store.whenRead(func() {}, func([]string) { <-time.After(time.Second) })
 			attention(t, seen, 1)
 			<-time.After(time.Millisecond)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -112,11 +112,11 @@ func TestRefresh_thatFailsLeavesNothingOldBehind(t *testing.T) {
 func TestRefresh_undoesNothingThatWasReadMeanwhile(t *testing.T) {
 	t.Parallel()
 	running(t, 3, plain, func(t *testing.T, b bench, seen *examiner.Glance) {
-		b.store.answers = func(names []string) {
+		b.store.whenRead(func() {}, func(names []string) {
 			if len(names) == 1 {
 				<-time.After(time.Second)
 			}
-		}
+		})
 		attention(t, seen, 1)
 		<-time.After(2 * time.Second)
 		b.finds(t, "c00002", registry.OutcomeFailed)

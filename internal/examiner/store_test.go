@@ -36,6 +36,14 @@ func newMemory() *memory {
 // errBroken is what a database says that cannot be reached.
 var errBroken = fault.New(fault.Unavailable, "the disk is gone").WithHint("Find it.")
 
+// whenRead has the store do something before it reads what is known of components,
+// and after.
+func (m *memory) whenRead(reads func(), answers func([]string)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads, m.answers = reads, answers
+}
+
 // breakDown makes every later call fail, until it is told nil.
 func (m *memory) breakDown(err error) {
 	m.mu.Lock()
@@ -53,8 +61,11 @@ func (m *memory) Register(_ context.Context, now time.Time, registrations []regi
 }
 
 func (m *memory) Known(_ context.Context, names []string) ([]registry.Known, error) {
-	m.reads()
-	defer func() { m.answers(names) }()
+	m.mu.Lock()
+	reads, answers := m.reads, m.answers
+	m.mu.Unlock()
+	reads()
+	defer answers(names)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, slices.Clone(names))
