@@ -186,12 +186,19 @@ func (s *canaryScene) ask(t *testing.T, database, address string) {
 // fetch reads the pages of the server.
 func (s *canaryScene) fetch(t *testing.T, address string) {
 	t.Helper()
-	for _, path := range []string{"/", "/metrics", "/healthz", "/test"} {
+	paths := []string{"/", "/metrics", "/healthz", "/test", "/components", "/runs", "/runs/lenient", "/connect", "/api/v1/components", "/api/v1/runs/lenient"}
+	for _, name := range s.names {
+		paths = append(paths, "/components/"+name, "/api/v1/components/"+name)
+	}
+	for _, path := range paths {
 		answer, err := http.Get(address + path)
 		must(t, err)
 		body, err := io.ReadAll(answer.Body)
 		must(t, err)
 		must(t, answer.Body.Close())
+		if answer.StatusCode == http.StatusNotFound {
+			t.Errorf("there is nothing at %s", path)
+		}
 		s.heard("the page "+path, fmt.Sprint(answer.Header), string(body))
 	}
 }
