@@ -132,7 +132,7 @@ func (s *site) write(w http.ResponseWriter, r *http.Request, made *template.Temp
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Cache-Control", "no-cache")
 	if shown.Status != 0 {
 		w.WriteHeader(shown.Status)
 	}

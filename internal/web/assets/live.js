@@ -266,6 +266,7 @@ document.addEventListener("submit", async (event) => {
     if (answer.ok && told) {
       take(read);
       outcome.textContent = told;
+      history.replaceState(null, "", new URL(answer.url).pathname); // The page shows the newest result from now on.
     } else outcome.textContent = read.querySelector(".lead")?.textContent ?? `The server answered ${answer.status}.`;
   } catch {
     outcome.textContent = "The server cannot be reached.";
