@@ -68,7 +68,8 @@ func TestSummary_ofAPreflightNamesWhatIsNotAsItShouldBe(t *testing.T) {
 		"all primaries": {[]registry.SlotResult{{Slot: "a", OK: true}, {Slot: "b", OK: true}}, []string{}, []string{}},
 		"some": {
 			[]registry.SlotResult{{Slot: "a"}, {Slot: "b", OK: true, Fallback: true}, {Slot: "c", OK: true}, {Slot: "d", OK: true, Fallback: true}, {Slot: "e", Required: true}},
-			[]string{"b", "d"}, []string{"a", "e"},
+			[]string{"b", "d"},
+			[]string{"a", "e"},
 		},
 		// What is not filled is not filled by a fallback, whatever a row says.
 		"a contradiction": {[]registry.SlotResult{{Slot: "a", Fallback: true}}, []string{}, []string{"a"}},
