@@ -206,6 +206,12 @@ func rolledUp(t *testing.T, location string) {
 	if diff := cmp.Diff(wantView, view, cmpopts.IgnoreFields(task.AgentTally{}, "LastAt")); diff != "" || err != nil {
 		t.Errorf("what was counted of bob (-want +got): %v\n%s", err, diff)
 	}
+	agentsInBothOrders(t, db)
+}
+
+// agentsInBothOrders lists alice, bob and mallory, of whom bob gave most verdicts.
+func agentsInBothOrders(t *testing.T, db *store.Database) {
+	t.Helper()
 	byName, more, err := db.Agents(t.Context(), task.AgentFilter{Limit: 2})
 	if err != nil || !more || len(byName) != 2 || byName[0].AgentID != alice || byName[1].AgentID != bob {
 		t.Errorf("agents by name: %+v, %v, %v", byName, more, err)
