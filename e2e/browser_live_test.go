@@ -36,12 +36,12 @@ const watchRow = `(() => {
 	return !document.querySelector('#%[1]s').textContent.includes('%[2]s');
 })()`
 
-// walkLive watches pages that are open while the world changes.
-func walkLive(t *testing.T, s *scene, b *browser) {
-	for name, walk := range map[string]func(*testing.T, *scene, *browser){
-		"red": turnRed, "tasks": workAppears, "restart": surviveRestart, "hidden": leaveHidden,
-	} {
-		t.Run(name, func(t *testing.T) { walk(t, s, b) })
+// TestPages_areLive watches pages that are open while the world changes.
+func TestPages_areLive(t *testing.T) {
+	t.Parallel()
+	s, b := newScene(t, "127.0.0.1:0", 2*time.Second), newBrowser(t)
+	for _, watch := range []func(*testing.T, *scene, *browser){turnRed, workAppears, leaveHidden, surviveRestart} {
+		watch(t, s, b)
 	}
 }
 
@@ -126,7 +126,7 @@ func surviveRestart(t *testing.T, s *scene, b *browser) {
 	p.isFine(t, "before the end")
 	s.serve.stop(t, syscall.SIGTERM)
 	p.eventually(t, "the page does not say that it is not live", `!document.querySelector('#link').hidden && document.querySelector('#link').textContent.includes('Not live')`)
-	s.start(s.owner, strings.TrimPrefix(s.address, "http://"))
+	s.start(t, strings.TrimPrefix(s.address, "http://"))
 	p.eventually(t, "the page does not become live again", `document.querySelector('#link').hidden`)
 	p.heard() // that the server was away
 	s.red(t, p, "scanner")

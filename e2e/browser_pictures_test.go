@@ -56,7 +56,7 @@ func (p *tab) picture(t *testing.T, name, path, theme string) {
 	taken := command(t, p, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data
 	file := filepath.Join("..", "docs", "images", name+".png")
 	if os.Getenv(envPictures) != "" {
-		must(t, os.WriteFile(file, smaller(t, taken), 0o644)) //nolint:gosec // it is for everybody
+		must(t, os.WriteFile(file, smaller(t, taken), 0o644))
 	}
 	kept, err := os.ReadFile(file)
 	if err != nil {

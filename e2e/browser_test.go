@@ -20,21 +20,18 @@ func TestPages_inARealBrowser(t *testing.T) {
 	t.Parallel()
 	s, b := newScene(t, "127.0.0.1:0", 2*time.Second), newBrowser(t)
 	empty := startServe(t, sqlite(t))
-	t.Run("walk", func(t *testing.T) {
-		for name, walk := range map[string]func(*testing.T, *scene, *browser){
-			"accessible": walkAccessibly, "keyboard": walkByKeyboard, "without scripts": walkWithoutScripts, "times": readTimes, "pictures": takePictures,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				walk(t, s, b)
-			})
-		}
-		t.Run("empty", func(t *testing.T) {
+	for name, walk := range map[string]func(*testing.T, *scene, *browser){
+		"accessible": walkAccessibly, "keyboard": walkByKeyboard, "without scripts": walkWithoutScripts, "times": readTimes, "pictures": takePictures,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			walkEmpty(t, b, empty)
+			walk(t, s, b)
 		})
+	}
+	t.Run("empty", func(t *testing.T) {
+		t.Parallel()
+		walkEmpty(t, b, empty)
 	})
-	t.Run("live", func(t *testing.T) { walkLive(t, s, b) })
 }
 
 // visit is one address of one page.

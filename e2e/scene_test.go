@@ -29,7 +29,6 @@ const envScene = "COUNTERSIGN_SCENE"
 type scene struct {
 	folder, database string
 	env              []string
-	owner            *testing.T              // for as long as it lasts
 	servers          map[string]*sceneServer // by the component that they are
 	tasks            map[string]string       // ids, by what tests call them
 	serve            *process
@@ -84,7 +83,7 @@ func sceneStatuses() map[string]string {
 // newScene starts the scene at an address, with an interval of most components.
 func newScene(t *testing.T, listen string, interval time.Duration) *scene {
 	t.Helper()
-	s := &scene{folder: t.TempDir(), database: sqlite(t), env: environment(t), owner: t}
+	s := &scene{folder: t.TempDir(), database: sqlite(t), env: environment(t)}
 	s.servers = map[string]*sceneServer{
 		"scanner": newSceneServer("port-scanner", "1.4.0",
 			sceneTool{"nmap_scan", "Scan the ports of a target.", "nmap"}, sceneTool{"whois_lookup", "Look up who owns a domain.", "whois"}),
