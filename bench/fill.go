@@ -34,9 +34,6 @@ func filledID(number int) task.ID {
 // fill makes tasks 1 to count in a file that has the schema and no task. It is
 // not durable until it is done.
 func fill(ctx context.Context, file string, count int) (err error) {
-	if count%fillBatch != 0 {
-		return fmt.Errorf("%d tasks are not whole batches of %d", count, fillBatch)
-	}
 	pool, err := sql.Open("sqlite", "file:"+file+"?_pragma=synchronous(OFF)&_pragma=foreign_keys(ON)&_pragma=cache_size(-64000)&_pragma=temp_store(MEMORY)")
 	if err != nil {
 		return err
@@ -48,8 +45,8 @@ func fill(ctx context.Context, file string, count int) (err error) {
 		return err
 	}
 	digest := sha256.Sum256([]byte(sample.Body))
-	for from := 1; from < count; from += fillBatch {
-		err := fillOnce(ctx, pool, from, from+fillBatch-1, count-count/busyShare, sample.Body, hex.EncodeToString(digest[:]))
+	for from := 1; from <= count; from += fillBatch {
+		err := fillOnce(ctx, pool, from, min(from+fillBatch-1, count), count-count/busyShare, sample.Body, hex.EncodeToString(digest[:]))
 		if err != nil {
 			return fmt.Errorf("fill from task %d: %w", from, err)
 		}

@@ -27,7 +27,11 @@ type lab struct {
 	patrolFor time.Duration
 	tasks     int
 	probes    int // in each round of the prober
+	asks      int // of each page, in each round
+	events    int // that are waited for, in each round
 }
+
+const module = "github.com/countersign-dev/countersign"
 
 // The sides of a comparison.
 const (
@@ -55,7 +59,7 @@ func (l *lab) fresh() (string, error) { return os.MkdirTemp(l.directory, "round-
 func (l *lab) build(ctx context.Context) error {
 	l.binary = filepath.Join(l.directory, "countersign")
 	l.empty = filepath.Join(l.directory, "emptyserver")
-	for out, source := range map[string]string{l.binary: "./cmd/countersign", l.empty: "./bench/emptyserver"} {
+	for out, source := range map[string]string{l.binary: module + "/cmd/countersign", l.empty: module + "/bench/emptyserver"} {
 		l.progress("build %s", source)
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, source)
 		build.Env = append(build.Environ(), "CGO_ENABLED=0")

@@ -49,6 +49,8 @@ func experiments() []experiment {
 		{"micro", micro},
 		{"probes", probes},
 		{"patrol", onPatrol},
+		{"pages", pagesOf(amounts{100_000, 10_000})},
+		{"pages-10000", pagesOf(amounts{10_000, 1000})},
 	}
 }
 
@@ -73,6 +75,8 @@ func parse(arguments []string, printTo io.Writer) (settings, error) {
 	flags.DurationVar(&s.roundFor, "for", 3*time.Second, "length of a round of the other experiments with writes")
 	flags.DurationVar(&s.patrolFor, "patrol", 15*time.Second, "length of a round of the patrol")
 	flags.IntVar(&s.probes, "probes", 2000, "probes in each round of the prober")
+	flags.IntVar(&s.asks, "asks", 60, "times that each page is asked for in each round")
+	flags.IntVar(&s.events, "events", 8, "events that are waited for in each round of the pages")
 	flags.IntVar(&s.tasks, "tasks", 1_000_000, "tasks in the large file, in thousands")
 	return s, flags.Parse(arguments)
 }
