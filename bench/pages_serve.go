@@ -184,7 +184,7 @@ func (s *served) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := http.DefaultClient.Do(request) //nolint:bodyclose // the listener closes it
 	if err != nil {
 		return err
 	}
