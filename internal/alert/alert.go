@@ -7,6 +7,7 @@
 package alert
 
 import (
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -28,6 +29,10 @@ const (
 // are documented.
 func Kinds() []Kind { return []Kind{OfComponent, OfRun, OfTask} }
 
+// place is where a kind stands among what is due: what is broken comes before what
+// only waits, however much of that there is.
+func (k Kind) place() int { return slices.Index([]Kind{OfAlerts, OfComponent, OfRun, OfTask}, k) }
+
 // State says whether what an alert says is so, or was so.
 type State string
 
@@ -41,7 +46,8 @@ const (
 const (
 	// MaxOpen is how many alerts are kept at once: those that fire, and those whose
 	// end is still to be told. What comes beyond is not alerted on its own; one alert
-	// of the kind OfAlerts says so.
+	// of the kind OfAlerts says so. Claims are alerted while fewer than half of these
+	// are open.
 	MaxOpen = 10_000
 	// RunFor is how long after a start on a fallback its alert ends by itself.
 	RunFor = time.Hour

@@ -186,9 +186,10 @@ func (p *pending) word() Word { return Word{p.alert.ID, p.alert.State} }
 // again before it takes it for ended.
 func (p *pending) reminder() bool { return p.delivery.Told == p.word() }
 
-// pending returns what a receiver is to be told, what is due first before the
-// rest. What fires is told again every so often, unless that is 0.
-func (b *book) pending(r *Receiver, again time.Duration) []pending {
+// pending returns what a receiver is to be told: what is due now, the most urgent
+// first, and then the rest as it comes due. What fires is told again every so
+// often, unless that is 0.
+func (b *book) pending(r *Receiver, again time.Duration, now time.Time) []pending {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var found []pending
@@ -208,10 +209,14 @@ func (b *book) pending(r *Receiver, again time.Duration) []pending {
 		found = append(found, next)
 	}
 	slices.SortFunc(found, func(x, y pending) int {
-		return cmp.Or(x.due.Compare(y.due), x.alert.ChangedAt.Compare(y.alert.ChangedAt), cmp.Compare(x.alert.Key, y.alert.Key))
+		return cmp.Or(cmp.Compare(x.waits(now), y.waits(now)), cmp.Compare(x.alert.Kind.place(), y.alert.Kind.place()),
+			x.due.Compare(y.due), x.alert.ChangedAt.Compare(y.alert.ChangedAt), cmp.Compare(x.alert.Key, y.alert.Key))
 	})
 	return found
 }
+
+// waits is how long nothing is to be told of it.
+func (p *pending) waits(now time.Time) time.Duration { return max(p.due.Sub(now), 0) }
 
 // hold keeps alerts from being removed, as long as they are still what they were;
 // it returns those.

@@ -36,7 +36,7 @@ func (s *shift) recheck(ctx context.Context) error {
 	if err := s.make(ctx, made, nil); err != nil {
 		return err
 	}
-	tooMany, changes, err := ofTooMany(s.before(OfAlerts, "open"), s.noRoom || s.noRoomForClaims, s.book.room(), s.MaxOpen, now)
+	tooMany, changes, err := ofTooMany(s.before(OfAlerts, "open"), s.noRoom || s.noRoomForClaims, s.roomForClaims(), s.MaxOpen, now)
 	if err != nil || !changes {
 		return err
 	}
@@ -81,24 +81,25 @@ func (s *shift) claims(ctx context.Context) error {
 // claimsThatWait makes alerts of some claims that wait, and tells whether there are
 // more for which there is room.
 func (s *shift) claimsThatWait(ctx context.Context, now time.Time) (more bool, err error) {
-	room := max(s.book.room(), 0)
+	room := s.roomForClaims()
 	limit := min(room+1, MaxWritten)
 	waiting, err := s.waiting(ctx, now.Add(-s.settings.ClaimWaits), limit)
 	if err != nil {
 		return false, err
 	}
-	made := make([]Alert, len(waiting))
-	for i := range waiting {
+	made := make([]Alert, min(len(waiting), room))
+	for i := range made {
 		if made[i], err = ofClaim(&waiting[i], now); err != nil {
 			return false, err
 		}
 	}
 	s.noRoomForClaims = len(waiting) > room
-	noRoom := s.noRoom
-	err = s.make(ctx, made, nil)
-	s.noRoom = noRoom
-	return len(waiting) == limit && !s.noRoomForClaims, err
+	return len(waiting) == limit && !s.noRoomForClaims, s.make(ctx, made, nil)
 }
+
+// roomForClaims is how many more claims may be alerted. Half of all room is left to
+// components and runs, which a backlog of claims must not silence.
+func (s *shift) roomForClaims() int { return max(s.book.room()-s.MaxOpen/2, 0) }
 
 func (s *shift) waiting(ctx context.Context, before time.Time, limit int) ([]Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)

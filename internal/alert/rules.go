@@ -115,7 +115,7 @@ func ofTooMany(before *Alert, refused bool, room, most int, now time.Time) (Aler
 	switch {
 	case refused && !fires:
 		made, err := fire(OfAlerts, "open", now, now, Said{
-			Summary: fmt.Sprintf("there are more than %d alerts; what comes beyond is not alerted on its own", most),
+			Summary: "there are more alerts than are kept; what comes beyond is not alerted on its own",
 		})
 		return made, err == nil, err
 	case fires && !refused && room > most/10:

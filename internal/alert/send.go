@@ -21,10 +21,12 @@ import (
 
 // Bounds of one attempt.
 const (
-	SendTimeout    = 10 * time.Second
-	maxAnswer      = 64 << 10 // bytes of an answer that are read
-	maxConnections = 2        // that are kept open to a receiver
-	idleFor        = 90 * time.Second
+	SendTimeout = 10 * time.Second
+	maxAnswer   = 64 << 10 // bytes of an answer that are read
+	idleFor     = 90 * time.Second
+	// maxConnections are open to a host: one for each receiver, since those of one
+	// host must not wait for each other.
+	maxConnections = MaxReceivers
 )
 
 // outcome is what came of an attempt to tell a receiver.
@@ -49,7 +51,7 @@ func newClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: SendTimeout,
-			MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections, MaxIdleConns: MaxReceivers * maxConnections,
+			MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections, MaxIdleConns: MaxReceivers,
 			IdleConnTimeout: idleFor, MaxResponseHeaderBytes: maxAnswer, ResponseHeaderTimeout: SendTimeout,
 		},
 	}

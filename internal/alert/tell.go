@@ -13,6 +13,8 @@ const (
 	// noteTries how often what came of an attempt is tried to be written.
 	tellAtLeast = time.Minute
 	noteTries   = 3
+	// maxInLine is after how many alerts it is looked for more urgent ones.
+	maxInLine = 100
 )
 
 // reception is a receiver during a shift.
@@ -80,7 +82,8 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 	var left []pending
 	for {
 		if len(left) == 0 {
-			if left = s.book.pending(r.Receiver, r.again()); len(left) == 0 {
+			left = s.book.pending(r.Receiver, r.again(), s.Now())
+			if left = left[:min(len(left), maxInLine)]; len(left) == 0 {
 				return tellAtLeast, nil
 			}
 		}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/task"
 )
 
 func TestTell_triesAgainWithBackOffUntilItIsTaken(t *testing.T) {
@@ -219,6 +222,39 @@ func TestTell_manyPendingAlertsAreNoStormOnAReceiverThatFails(t *testing.T) {
 		pass(16 * time.Minute)
 		if got := len(to.told()); got != 100 {
 			t.Errorf("%d were told", got)
+		}
+	})
+}
+
+// TestTell_whatIsBrokenDoesNotWaitForClaims has a receiver take its time for each
+// alert, and fail for a while.
+func TestTell_whatIsBrokenDoesNotWaitForClaims(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const many = 500
+		on, to := newDatabase("asm"), &endpoint{}
+		to.answers(func(context.Context, attempt) (int, http.Header, error) {
+			<-time.After(time.Second)
+			return http.StatusOK, nil, nil
+		})
+		for i := range many {
+			on.claimed(task.ID(fmt.Sprintf("old-%03d", i)), 25*time.Hour)
+		}
+		alerts(t, on, to, hook(), nil)
+		pass(30 * time.Second)
+		on.probed(t, "asm", false)
+		pass(110 * time.Second)
+		if !slices.Contains(to.told(), "component:asm firing") {
+			t.Errorf("%d of %d claims were told before the component", len(to.told()), many)
+		}
+		to.fails(http.StatusServiceUnavailable)
+		on.probed(t, "asm", true)
+		pass(5 * time.Minute)
+		to.works()
+		before := len(to.told())
+		pass(time.Hour)
+		if got := slices.Index(to.told()[before:], "component:asm resolved"); got < 0 || got > 100 {
+			t.Errorf("%d were told after the receiver had failed, the component at %d", len(to.told())-before, got)
 		}
 	})
 }
