@@ -81,7 +81,7 @@ type API struct {
 	Runs       Runs
 	Feed       Feed
 	Log        *slog.Logger  // nil discards; a server fills in its own
-	Tick       time.Duration // after which a stream says that nothing happened; 30 seconds when zero
+	Tick       time.Duration // how often a stream says that time has passed; 30 seconds when zero
 }
 
 // Handler serves the routes of the API below /api/v1/, without the guards of a

@@ -20,7 +20,8 @@ import (
 const (
 	typeEvents = "text/event-stream"
 
-	// tickTime is after how long a stream says that nothing happened.
+	// tickTime is how often a stream says that time has passed, whatever else it
+	// tells: ages grow, and a status depends on the clock.
 	tickTime = 30 * time.Second
 	// maxSkipped is how many events that are not wanted a stream passes over before
 	// it tells where it is, so that who resumes does not go over them again.
@@ -59,7 +60,7 @@ func (a API) eventRoute(ending <-chan struct{}) route {
 		about: about{
 			id: operation.Name, tag: "events", summary: "Follow what happens",
 			description: "Server-sent events. Each says only where to look: the event task has a TaskEvent as its data, component a ComponentEvent, run a RunEvent. " +
-				"reset says that events are missing, so that all has to be read anew, and tick that nothing happened for 30 seconds; the data of both is {}. " +
+				"reset says that events are missing, so that all has to be read anew, and tick, every 30 seconds whatever else is told, that time has passed, by which a status may have become unknown; the data of both is {}. " +
 				"The id of the last event resumes the stream without a gap.",
 		},
 		method: http.MethodGet, path: "/events", group: streams, status: http.StatusOK, parameters: parameters,
@@ -142,11 +143,11 @@ type stream struct {
 }
 
 // run tells a client of what happens until ctx ends, the feed does, or the client
-// does not read.
+// does not read, and every tick that one is over.
 func (s *stream) run(ctx context.Context, of *feed.Subscription) {
-	last := time.Now()
+	due := time.Now().Add(s.tick)
 	for {
-		waiting, cancel := context.WithDeadline(ctx, last.Add(s.tick))
+		waiting, cancel := context.WithDeadline(ctx, due)
 		events, reset, err := of.Next(waiting)
 		cancel()
 		var out []byte
@@ -154,7 +155,6 @@ func (s *stream) run(ctx context.Context, of *feed.Subscription) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, context.DeadlineExceeded):
-			out = append(s.place(of.Position()), "event: tick\ndata: {}\n\n"...)
 		case err != nil:
 			return // the client comes again, and is told then
 		case reset:
@@ -163,19 +163,15 @@ func (s *stream) run(ctx context.Context, of *feed.Subscription) {
 		default:
 			out = s.pick(events)
 		}
-		if len(out) == 0 {
-			if s.skipped < maxSkipped {
-				continue
-			}
-			if s.send(s.place(of.Position())) != nil {
-				return
-			}
-			continue
+		if now := time.Now(); !now.Before(due) {
+			out = append(append(out, s.place(of.Position())...), "event: tick\ndata: {}\n\n"...)
+			due = now.Add(s.tick)
+		} else if s.skipped >= maxSkipped {
+			out = append(out, s.place(of.Position())...)
 		}
-		if s.send(out) != nil {
+		if len(out) > 0 && s.send(out) != nil {
 			return
 		}
-		last = time.Now()
 	}
 }
 

@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"context"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/feed"
+	"github.com/countersign-dev/countersign/internal/schema"
+)
+
+// restless is a store in which something new has happened at each reading.
+type restless struct {
+	mu     sync.Mutex
+	number int64
+}
+
+func (r *restless) Events(_ context.Context, after feed.Position, _ int) ([]feed.Event, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.number = max(r.number, after.Number+1)
+	return []feed.Event{{ID: feed.Position{Number: r.number}, Kind: feed.Component, Subject: "other", What: "available", At: time.Now()}}, nil
+}
+
+func (r *restless) Ends(context.Context) (before, newest feed.Position, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return before, feed.Position{Number: r.number}, nil
+}
+
+func (*restless) RollUp(context.Context, time.Time) (bool, error) { return false, nil }
+
+// ticksOf returns when a stream ticked, and all that it told, while something else
+// happens several times a second.
+func ticksOf(t *testing.T, wanted schema.Subject[feed.Kind], within time.Duration) (ticks []time.Duration, all string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		follower := feed.NewFollower(feed.Options{Store: &restless{}, Now: time.Now})
+		ctx, stop := context.WithTimeout(t.Context(), within)
+		defer stop()
+		var ran sync.WaitGroup
+		ran.Go(func() { _ = follower.Run(ctx) })
+		synctest.Wait()
+		subscription, err := follower.Subscribe(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer subscription.Close()
+		told := &clocked{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
+		(&stream{w: told, wanted: wanted, tick: tickTime}).run(ctx, subscription)
+		ran.Wait()
+		ticks, all = told.ticks, told.Body.String()
+	})
+	return ticks, all
+}
+
+// clocked notes when it is told of a tick.
+type clocked struct {
+	*httptest.ResponseRecorder
+
+	began time.Time
+	ticks []time.Duration
+}
+
+func (c *clocked) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "event: tick\ndata: {}\n\n") {
+		c.ticks = append(c.ticks, time.Since(c.began))
+	}
+	return c.ResponseRecorder.Write(p)
+}
+
+// An open page of one component listens to all events, and shows by a tick that its
+// result is too old.
+func TestEvents_tickThoughOthersNeverRest(t *testing.T) {
+	for name, wanted := range map[string]schema.Subject[feed.Kind]{
+		"who is told of all": {}, "who is told of none": {Run: "yearly"},
+	} {
+		const most = 10
+		ticks, all := ticksOf(t, wanted, most*tickTime+time.Second)
+		if len(ticks) != most {
+			t.Errorf("%s is told of %d ticks in the time of %d: %v", name, len(ticks), most, ticks)
+		}
+		for i, at := range ticks {
+			if late := at - time.Duration(i+1)*tickTime; late < 0 || late > time.Second {
+				t.Errorf("%s: tick %d came after %v", name, i+1, at)
+			}
+		}
+		if events := strings.Count(all, "event: component"); (wanted.Run == "") != (events > most*50) {
+			t.Errorf("%s is told of %d events of others", name, events)
+		}
+	}
+}
