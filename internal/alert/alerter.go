@@ -148,6 +148,16 @@ func (a *Alerter) Receptions() []Reception {
 	return all
 }
 
+// ClaimWaits is how long a claim may wait for its verdict before somebody is told;
+// 0 when nobody is.
+func (a *Alerter) ClaimWaits() time.Duration {
+	settings := a.current()
+	if !settings.wanted(OfTask) {
+		return 0
+	}
+	return settings.ClaimWaits
+}
+
 func (a *Alerter) receive(name string, change func(*Reception)) Reception {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/countersign-dev/countersign/gates"
+	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/httpapi"
 	"github.com/countersign-dev/countersign/internal/mcpserver"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -19,7 +20,8 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		OverStdio: begun.Clients.Stdio.String(),
 		Registry:  begun.registryClients(),
 		Rejected:  s.reload.rejection.Load,
-		Tasks:     s.gate, Agents: s.overview, Fleet: s.glance, Runs: s.glance,
+		Receivers: s.receivers, LongWait: s.alerter.ClaimWaits,
+		Tasks: s.gate, Agents: s.overview, Fleet: s.glance, Runs: s.glance,
 		Log: log,
 	}
 	pages, err := web.Pages(shown)
@@ -51,4 +53,19 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		Tracer:   tracer,
 		Observer: s.measured.metrics.OverHTTP(),
 	}), nil
+}
+
+// receivers are those who are told of alerts, as the pages show them.
+func (s *server) receivers() []web.Receiver {
+	var shown []web.Receiver
+	for _, each := range s.alerter.Receptions() {
+		made := web.Receiver{
+			Name: each.Receiver, Kind: "a webhook", FailingSince: each.FailingSince, Failures: each.Failures, Reason: each.Reason,
+		}
+		if each.Protocol == alert.Alertmanager {
+			made.Kind = "an Alertmanager"
+		}
+		shown = append(shown, made)
+	}
+	return shown
 }

@@ -158,7 +158,7 @@ func (s *site) schedule(name string) string {
 		return ""
 	}
 	policy := component.Policy()
-	exactly := func(d time.Duration) string { return strings.Replace(spokenFinely(d), ".0 s", " s", 1) }
+	exactly := func(d time.Duration) string { return unbroken(strings.Replace(spokenFinely(d), ".0 s", " s", 1)) }
 	said := fmt.Sprintf("probed every %s; a result counts for %s", exactly(policy.Interval), exactly(policy.TTL))
 	if policy.Rise > 1 {
 		said += fmt.Sprintf("; %d passes in a row make it available", policy.Rise)

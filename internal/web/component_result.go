@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -97,8 +98,9 @@ func (v *resultView) fill(s *site, component string, result registry.Result) {
 		for _, part := range summary.Parts {
 			v.Parts = append(v.Parts, partView{Name: part.Part, OK: part.OK, Took: tookWords(part.Took)})
 		}
-		v.fact("why", summary.Reason)
+		v.fact("Why", summary.Reason)
 	}
+	v.heldBackHint()
 	v.hint(component)
 }
 
@@ -137,7 +139,7 @@ func (v *resultView) hint(component string) {
 		if !known || part.NotJudged {
 			continue
 		}
-		part.Sentence = entry.Sentence
+		part.Sentence = cmp.Or(part.Sentence, entry.Sentence)
 		if !told[part.Cause] && part.Hint == "" {
 			part.Hint = strings.ReplaceAll(entry.Hint, "TARGET", component)
 		}
@@ -168,11 +170,11 @@ func (v *resultView) gatesHint(of *registry.ProbeResult) {
 // serverFacts are what a probe has seen beside its gates.
 func (v *resultView) serverFacts(of *registry.ProbeResult) {
 	if of.Era != "" {
-		v.fact("server", strings.TrimSpace(of.Server.Name+" "+of.Server.Version))
-		v.fact("protocol", fmt.Sprintf("MCP %s, %s era, over %s", of.ProtocolVersion, of.Era, of.Transport))
+		v.fact("Server", strings.TrimSpace(of.Server.Name+" "+of.Server.Version))
+		v.fact("Protocol", fmt.Sprintf("MCP %s, %s era, over %s", of.ProtocolVersion, of.Era, of.Transport))
 	}
-	v.fact("profile", string(of.Profile))
-	v.fact("phases", phasesInWords([]phase{
+	v.fact("Profile", string(of.Profile))
+	v.fact("Took", phasesInWords([]phase{
 		{"resolve", of.Timings.ResolveMs},
 		{"connect", of.Timings.ConnectMs},
 		{"TLS", of.Timings.TLSMs},
@@ -182,7 +184,7 @@ func (v *resultView) serverFacts(of *registry.ProbeResult) {
 		{"call", of.Timings.CallMs},
 	}))
 	if of.SessionsOpened > 0 {
-		v.fact("sessions", fmt.Sprintf("%d opened, %d closed", of.SessionsOpened, of.SessionsClosed))
+		v.fact("Sessions", fmt.Sprintf("%d opened, %d closed", of.SessionsOpened, of.SessionsClosed))
 	}
 	v.ToolsDigest = of.ToolsDigest
 	v.Tools = of.Tools[:min(len(of.Tools), maxToolsShown)]
@@ -193,6 +195,9 @@ func (v *resultView) serverFacts(of *registry.ProbeResult) {
 	}
 }
 
+// heldBack ends the detail of a call that was not made for want of force.
+const heldBack = "it is called only with force"
+
 // canaryHint offers the call that could prove a server without gates.
 func (v *resultView) canaryHint(of *registry.ProbeResult) {
 	if of.Profile != registry.Protocol || of.Test.Cause != registry.NotConfigured || of.LikelyCanary == "" {
@@ -201,6 +206,19 @@ func (v *resultView) canaryHint(of *registry.ProbeResult) {
 	for i := range v.Parts {
 		if v.Parts[i].Name == string(registry.Test) {
 			v.Parts[i].Lines = []string{`canary: {tool: "` + of.LikelyCanary + `", arguments: {}, expect: {not_empty: true}}`}
+		}
+	}
+}
+
+// heldBackHint says what lets a call through that is declared and was not made,
+// because it could change something.
+func (v *resultView) heldBackHint() {
+	for i := range v.Parts {
+		if part := &v.Parts[i]; part.Cause == registry.NotConfigured && strings.HasSuffix(part.Detail, heldBack) {
+			part.Sentence = "The call that would prove it was held back."
+			part.Hint = "This call could change something on the server. If it is harmless, write this beside its tool " +
+				"in countersign.yaml; else choose another tool."
+			part.Lines = []string{"force: true"}
 		}
 	}
 }
@@ -232,11 +250,11 @@ func (v *resultView) ofKnowledge(of *registry.KnowledgeBaseResult) {
 		got.OK, got.Cause, got.Detail = false, wrong, detail
 	}
 	v.part("retrieve", got)
-	v.fact("chunks", fmt.Sprint(of.Retrieve.Chunks))
-	v.code("version", of.Retrieve.Version)
-	v.code("pinned", of.Retrieve.Pinned)
-	v.code("found", strings.Join(of.Retrieve.FoundIDs, ", "))
-	v.code("missing", strings.Join(of.Retrieve.MissingIDs, ", "))
+	v.fact("Chunks", fmt.Sprint(of.Retrieve.Chunks))
+	v.code("Version", of.Retrieve.Version)
+	v.code("Pinned", of.Retrieve.Pinned)
+	v.code("Found", strings.Join(of.Retrieve.FoundIDs, ", "))
+	v.code("Missing", strings.Join(of.Retrieve.MissingIDs, ", "))
 	v.Warnings = append(v.Warnings, of.Retrieve.Warnings...)
 	v.serverFacts(&of.Gates)
 	v.canaryHint(&of.Gates)
@@ -248,28 +266,28 @@ func (v *resultView) ofModel(of *registry.ModelResult) {
 		got.OK, got.Cause, got.Detail = false, wrong, detail
 	}
 	v.part("invoke", got)
-	v.code("model", of.Model)
+	v.code("Model", of.Model)
 	if of.StatedModel != of.Model {
-		v.code("states", of.StatedModel)
+		v.code("States", of.StatedModel)
 	}
-	v.fact("provider", fmt.Sprintf("%s, %s", of.Provider, of.Mode))
+	v.fact("Provider", fmt.Sprintf("%s, %s", of.Provider, of.Mode))
 	if sum := of.Sum; sum != nil && sum.Answer != nil {
-		v.fact("asked", fmt.Sprintf("%d + %d, answered with %d", sum.Left, sum.Right, *sum.Answer))
+		v.fact("Asked", fmt.Sprintf("%d + %d, answered with %d", sum.Left, sum.Right, *sum.Answer))
 	}
 	if of.Vector != nil {
-		v.fact("vector", counted(of.Vector.Length, "dimension"))
+		v.fact("Vector", counted(of.Vector.Length, "dimension"))
 	}
 	if of.Scores != nil {
-		v.fact("scores", fmt.Sprintf("%d of %d documents", of.Scores.Scored, of.Scores.Documents))
+		v.fact("Scores", fmt.Sprintf("%d of %d documents", of.Scores.Scored, of.Scores.Documents))
 	}
 	if of.Tokens != (registry.Tokens{}) {
-		v.fact("tokens", fmt.Sprintf("%d in, %d out", of.Tokens.Input, of.Tokens.Output))
+		v.fact("Tokens", fmt.Sprintf("%d in, %d out", of.Tokens.Input, of.Tokens.Output))
 	}
-	v.fact("finish", of.Finish)
+	v.fact("Finish", of.Finish)
 	if of.Requests > 1 {
-		v.fact("requests", fmt.Sprint(of.Requests))
+		v.fact("Requests", fmt.Sprint(of.Requests))
 	}
-	v.fact("phases", phasesInWords(phasesOf(of.Timings)))
+	v.fact("Took", phasesInWords(phasesOf(of.Timings)))
 	v.Warnings = append(v.Warnings, of.Warnings...)
 }
 
@@ -288,19 +306,19 @@ func (v *resultView) ofHarness(s *site, of *registry.HarnessResult) {
 		}
 		told[words] = told[words] || !got.OK
 	}
-	v.code("image", of.Image)
-	v.code("digest", of.Digest)
+	v.code("Image", of.Image)
+	v.code("Digest", of.Digest)
 	if report := of.Report; report != nil {
-		v.fact("report", strings.TrimSpace(report.Format+" from "+report.Source))
-		v.fact("scanner", report.Scanner)
+		v.fact("Report", strings.TrimSpace(report.Format+" from "+report.Source))
+		v.fact("Scanner", report.Scanner)
 		if !report.ScannedAt.IsZero() {
-			v.Facts = append(v.Facts, fact{Name: "scanned", When: s.at(report.ScannedAt)})
+			v.Facts = append(v.Facts, fact{Name: "Scanned", When: s.at(report.ScannedAt)})
 		}
 		if !report.DatabaseAt.IsZero() {
-			v.Facts = append(v.Facts, fact{Name: "database", When: s.at(report.DatabaseAt)})
+			v.Facts = append(v.Facts, fact{Name: "Database", When: s.at(report.DatabaseAt)})
 		}
-		v.fact("packages", strings.TrimSuffix(fmt.Sprintf("%d, of %s", report.Packages, report.System), ", of "))
-		v.fact("findings", severitiesInWords(report.Severities))
+		v.fact("Packages", strings.TrimSuffix(fmt.Sprintf("%d, of %s", report.Packages, report.System), ", of "))
+		v.fact("Findings", severitiesInWords(report.Severities))
 	}
 	v.Findings = of.Findings[:min(len(of.Findings), maxFindingsShown)]
 	v.MoreFindings = max(of.Blocking, len(of.Findings)) - len(v.Findings)
@@ -336,7 +354,7 @@ func phasesInWords(phases []phase) string {
 	var said []string
 	for _, each := range phases {
 		if each.ms > 0 {
-			said = append(said, each.name+" "+tookWords(time.Duration(each.ms*float64(time.Millisecond))))
+			said = append(said, unbroken(each.name+" "+tookWords(time.Duration(each.ms*float64(time.Millisecond)))))
 		}
 	}
 	return strings.Join(said, ", ")

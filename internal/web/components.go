@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // componentsPerPage bounds the rows of the page of components.
 const componentsPerPage = 50
-
-// probeTime is how long a page waits for a probe.
-const probeTime = 2 * time.Minute
 
 // Parameters of the pages of components.
 const (
@@ -80,10 +76,10 @@ func (s *site) showComponents(r *http.Request) (frame, error) {
 	return made, nil
 }
 
-// probeNow probes a component and leads back to its page, which tells what became
-// of it.
+// probeNow probes a component, for at most registry.MaxProbeWait, and leads back to
+// its page, which tells what became of it.
 func (s *site) probeNow(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+	ctx, cancel := context.WithTimeout(r.Context(), registry.MaxProbeWait)
 	defer cancel()
 	name := r.PathValue("name")
 	examined, err := s.Fleet.Probe(ctx, name)

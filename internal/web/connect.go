@@ -6,10 +6,14 @@ import "net/http"
 func connectPages() []page {
 	return []page{{
 		Route:  Route{Pattern: "GET /connect", Name: "connect", Title: "Connect"},
-		inMenu: true, blank: connection{},
+		inMenu: true, blank: connection{Receiver: receiverExample},
 		show: func(s *site, _ *http.Request) (frame, error) {
+			example := receiverExample
+			if len(s.receivers()) > 0 {
+				example = ""
+			}
 			return frame{Title: "Connect a client", Content: connection{
-				URL: s.URL, OverHTTP: s.OverHTTP, OverStdio: s.OverStdio, Registry: s.Registry,
+				URL: s.URL, OverHTTP: s.OverHTTP, OverStdio: s.OverStdio, Registry: s.Registry, Receiver: example,
 			}}, nil
 		},
 	}}
@@ -21,4 +25,5 @@ type connection struct {
 	OverHTTP  string
 	OverStdio string
 	Registry  RegistryClients
+	Receiver  string // how to name one that is told of alerts; empty when somebody is
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -22,6 +23,7 @@ type fleetDouble struct {
 
 	asked  registry.ComponentQuery
 	probed string
+	waits  time.Duration // how long a page waits for the probe
 }
 
 func (f *fleetDouble) Registered() *registry.Registered { return &f.registered }
@@ -60,8 +62,11 @@ func (f *fleetDouble) Recent(context.Context, []string) (map[string][]registry.R
 	return f.recent, f.err
 }
 
-func (f *fleetDouble) Probe(_ context.Context, name string) (registry.Examination, error) {
+func (f *fleetDouble) Probe(ctx context.Context, name string) (registry.Examination, error) {
 	f.probed = name
+	if deadline, bounded := ctx.Deadline(); bounded {
+		f.waits = time.Until(deadline)
+	}
 	return registry.Examination{Reading: f.views[name].Reading}, f.err
 }
 

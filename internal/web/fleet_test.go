@@ -79,6 +79,28 @@ func TestComponents_saysWhatIsWrongWithAnAddressOnTheForm(t *testing.T) {
 	}
 }
 
+func TestComponent_saysWhatLetsACallThroughThatWasHeldBack(t *testing.T) {
+	held := registry.Fail(0, registry.NotConfigured, "wipe is not marked read-only; it is called only with force")
+	server := foreign(asItIs).results()["files"].(*registry.ProbeResult)
+	server.Test = held
+	book := foreign(asItIs).results()["handbook"].(*registry.KnowledgeBaseResult)
+	book.Retrieve.GateResult = held
+	for name, result := range map[string]registry.Result{"files": server, "handbook": book} {
+		document, err := json.Marshal(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fleet := foreign(asItIs).fleet(t)
+		view := fleet.views[name]
+		view.Result = document
+		fleet.views[name] = view
+		page := mainOf(t, visit(t, web.Options{Fleet: fleet}, "/components/"+name).Body.String())
+		if !strings.Contains(page, "<code>force: true</code>") || strings.Count(page, "was held back") != 1 || strings.Contains(page, "list_folder&#34;, arg") {
+			t.Errorf("%s: the page does not say what lets the call through:\n%s", name, page)
+		}
+	}
+}
+
 func TestComponent_showsAnOlderResultOfItsOwnOnly(t *testing.T) {
 	fleet := foreign(asItIs).fleet(t)
 	of := func(component string) string {

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -21,6 +23,7 @@ func overviewPages() []page {
 		Route:  Route{Pattern: "GET /{$}", Name: "overview", Title: "Overview"},
 		inMenu: true, show: (*site).showOverview,
 		blank: overview{
+			Told:   told{Well: []string{""}, Failing: []failingReceiver{{}}},
 			Fleet:  &fleetPart{Rows: []componentRow{{}}, Counts: []statusCount{{}}, Total: 1},
 			Claims: &claimPart{Rows: []taskRow{{}}},
 			Runs:   &runPart{Rows: []runRow{{}}},
@@ -31,6 +34,7 @@ func overviewPages() []page {
 // overview is what the first page is given: a part for everybody whom it can ask.
 type overview struct {
 	Headline string
+	Told     told
 	Fleet    *fleetPart
 	Claims   *claimPart
 	Runs     *runPart
@@ -80,7 +84,7 @@ type runPart struct {
 // other.
 func (s *site) showOverview(r *http.Request) (frame, error) {
 	ctx := r.Context()
-	view := overview{}
+	view := overview{Told: s.told()}
 	if s.Fleet != nil {
 		part, err := s.fleetPart(ctx)
 		part.Unread = s.unread(ctx, err)
@@ -160,7 +164,8 @@ func (s *site) claimPart(ctx context.Context) (claimPart, error) {
 	return part, nil
 }
 
-// runPart reads runs with their last preflights. Faults: Unavailable.
+// runPart reads runs with their last preflights, of which those that were refused
+// come first. Faults: Unavailable.
 func (s *site) runPart(ctx context.Context) (runPart, error) {
 	told, err := s.Runs.RunPage(ctx, registry.PageQuery{Limit: overviewRows})
 	if err != nil {
@@ -170,7 +175,19 @@ func (s *site) runPart(ctx context.Context) (runPart, error) {
 	for _, run := range told.Runs {
 		part.Rows = append(part.Rows, s.runRow(run))
 	}
+	pressing := []string{lampOf("refused"), lampOf("allowed_on_fallback")}
+	slices.SortStableFunc(part.Rows, func(a, b runRow) int {
+		return cmp.Compare(placeOf(pressing, a.Outcome.Lamp), placeOf(pressing, b.Outcome.Lamp))
+	})
 	return part, nil
+}
+
+// placeOf is where a word stands among others; after all of them when it does not.
+func placeOf(words []string, word string) int {
+	if at := slices.Index(words, word); at >= 0 {
+		return at
+	}
+	return len(words)
 }
 
 // headline says what waits for a person, in a sentence or two.

@@ -27,7 +27,11 @@ func sentencesOf(causes []registry.Cause) []string {
 // marksOf are the words beside a status that ask for attention.
 func marksOf(reading registry.Reading) []string {
 	var marks []string
-	if reading.Drifting != "" {
+	switch reading.Drifting {
+	case "":
+	case registry.DriftBlocks:
+		marks = append(marks, markRefused)
+	default:
 		marks = append(marks, "tools changed")
 	}
 	if reading.Flapping {
@@ -38,6 +42,12 @@ func marksOf(reading registry.Reading) []string {
 	}
 	return marks
 }
+
+// markRefused marks a component that no preflight takes as it is, whatever its status.
+const markRefused = "tools changed, refused"
+
+// isGrave reports whether a mark says more than that something asks for attention.
+func isGrave(mark string) bool { return mark == markRefused }
 
 // componentRow is a component in a list.
 type componentRow struct {

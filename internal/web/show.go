@@ -23,6 +23,7 @@ func functions() template.FuncMap {
 		"long":     func(text any) quotation { return quoted(fmt.Sprint(text)) },
 		"lines":    lines,
 		"lamp":     lampOf,
+		"grave":    isGrave,
 		"counted":  counted,
 		"join":     strings.Join,
 		"sum":      func(a, b int) int { return a + b },
@@ -72,7 +73,7 @@ func sentence(text string) string {
 	if size == 0 {
 		return ""
 	}
-	if !strings.ContainsAny(text[len(text)-1:], ".!?:;,)\"'") {
+	if within := strings.TrimRight(text, `)"'`); within == "" || !strings.ContainsAny(within[len(within)-1:], ".!?:;,") {
 		text += "."
 	}
 	return string(unicode.ToUpper(first)) + text[size:]
@@ -132,6 +133,9 @@ func lines(text string) []string {
 	kept := strings.ToValidUTF8(text[:maxRejection], "")
 	return append(strings.Split(visible(kept), "\n"), "… The server’s log has the rest.")
 }
+
+// unbroken is a short text that stays on one line.
+func unbroken(text string) string { return strings.ReplaceAll(text, " ", "\u00a0") }
 
 // counted is a number of things in words.
 func counted(n int, thing string) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -66,7 +67,7 @@ func newSite(options Options) (*site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the layout of the pages: %w", err)
 	}
-	s.failed, err = s.ready("error", failure{})
+	s.failed, err = s.ready("error", failure{All: &entry{}})
 	return s, err
 }
 
@@ -145,6 +146,7 @@ type failure struct {
 	Message string // untrusted text
 	Hint    string // untrusted text
 	Code    fault.Code
+	All     *entry // the list of such things; nil for the error of another page
 }
 
 // fail answers with the page of an error.
@@ -157,10 +159,25 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, section string, err 
 		refusal = fault.Hidden(reference)
 	}
 	status, heading := statusOf(refusal.Code)
-	s.write(w, r, s.failed, frame{
-		Title: heading, Section: section, Status: status,
-		Content: failure{Heading: heading, Message: refusal.Message, Hint: refusal.Hint, Code: refusal.Code},
-	})
+	shown := failure{Heading: heading, Message: refusal.Message, Hint: refusal.Hint, Code: refusal.Code}
+	if refusal.Code == fault.NotFound {
+		shown.All = s.listOf(section)
+	}
+	s.write(w, r, s.failed, frame{Title: heading, Section: section, Status: status, Content: shown})
+}
+
+// listOf leads to all things of a section; nil when there is no such list.
+func (s *site) listOf(section string) *entry {
+	for _, each := range s.menu {
+		switch {
+		case each.Name != section:
+		case section == "tasks":
+			return &entry{each.Name, strings.ToLower(each.Title), each.Path + "?" + paramStatus + "=" + anyStatus}
+		default:
+			return &entry{each.Name, strings.ToLower(each.Title), each.Path}
+		}
+	}
+	return nil
 }
 
 // statusOf is how a fault is answered, and the heading of its page.

@@ -43,6 +43,9 @@ type taskStep struct {
 	After     string // since the step before, in words; empty for the first
 }
 
+// Decided reports whether the task has the status that it will keep.
+func (v taskView) Decided() bool { return v.DecidedAt != nil }
+
 // ShortDigest is the beginning of the digest, to be compared at a glance.
 func (s taskStep) ShortDigest() string { return s.Digest[:min(len(s.Digest), shortDigest)] }
 
@@ -67,7 +70,7 @@ func (s *site) showTask(r *http.Request) (frame, error) {
 		told, err = s.Tasks.Task(r.Context(), r.PathValue("id"))
 	}
 	if err != nil {
-		return frame{}, fmt.Errorf("read task %s: %w", r.PathValue("id"), err)
+		return frame{}, fmt.Errorf("read task %s: %w", r.PathValue("id"), forPeople(err))
 	}
 	view := taskView{
 		Task: told, Altered: altered, Missing: missingOf(told, altered != ""), Command: nextCommand(told, altered != ""), Steps: s.stepsOf(told, transitions),
@@ -115,7 +118,7 @@ func missingOf(told task.Task, altered bool) missing {
 	case task.Pending:
 		return missing{Sentence: "A claim with evidence, by any agent."}
 	case task.Claimed:
-		return missing{Sentence: fmt.Sprintf("The verdict of another agent than %s.", told.ClaimedBy)}
+		return missing{Sentence: fmt.Sprintf("The verdict of another agent than %s: verified, or rejected.", told.ClaimedBy)}
 	case task.Verified:
 		return missing{Sentence: fmt.Sprintf("Nothing: %s did it, and %s countersigned.", told.ClaimedBy, told.VerifiedBy)}
 	case task.Rejected:
@@ -138,7 +141,7 @@ func nextCommand(told task.Task, altered bool) string {
 	case task.Pending:
 		return fmt.Sprintf("countersign task claim %s --agent-id PROVER --evidence-file FILE", told.TaskID)
 	case task.Claimed:
-		return fmt.Sprintf("countersign task verify %s --agent-id VERIFIER --verdict verified --notes NOTES", told.TaskID)
+		return fmt.Sprintf("countersign task verify %s --agent-id VERIFIER --verdict VERDICT --notes NOTES", told.TaskID)
 	case task.Rejected:
 		if told.SupersededBy == "" {
 			return fmt.Sprintf("countersign task create --agent-id AGENT --supersedes %s --title TITLE --criterion CRITERION", told.TaskID)

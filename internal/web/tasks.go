@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,7 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-// LongWait is after how long the pages mark a claim that waits for a verdict.
+// LongWait is after how long the pages mark a claim that waits for a verdict, where
+// Options name no other time.
 const LongWait = time.Hour
 
 // topicTasks is the topic of every event of a task.
@@ -67,6 +69,11 @@ type taskRow struct {
 	Waits bool   // it is claimed, and has waited for long
 }
 
+// AllOpen reports whether every task of the list has a status that it will not keep.
+func (v tasksView) AllOpen() bool {
+	return v.Status == string(task.Pending) || v.Status == string(task.Claimed)
+}
+
 // refusal is what is said of an address that is not answered.
 type refusal struct{ Message, Hint string }
 
@@ -81,17 +88,27 @@ func refusalOf(err error) *refusal {
 	return nil
 }
 
+// forPeople puts what a person can do in the place of what an agent can, where a
+// task is not found.
+func forPeople(err error) error {
+	coded, known := fault.Of(err)
+	if !known || coded.Code != fault.NotFound {
+		return err
+	}
+	return coded.WithHint("Copy the whole id, from the list of tasks or from countersign task list.")
+}
+
 // showTasks shows the tasks that the address asks for. What it asks wrongly is said
 // beside the form, so that it can be put right.
 func (s *site) showTasks(r *http.Request) (frame, error) {
 	asked := askTasks(r.URL.Query())
 	made := frame{Title: "Tasks", Topics: []string{topicTasks}}
 	view := tasksView{
-		Status: asked.status, Order: asked.order, Filters: asked.fields(), Heading: asked.heading(), LongWait: inWords(LongWait),
+		Status: asked.status, Order: asked.order, Filters: asked.fields(), Heading: asked.heading(), LongWait: inWords(s.longWait()),
 		Filtered: len(asked.filter) > 0, Unfiltered: tasksAsked{status: asked.status, order: asked.order}.address(),
 	}
 	page, err := s.Tasks.List(r.Context(), asked.query())
-	if view.Refused = refusalOf(err); view.Refused != nil {
+	if view.Refused = refusalOf(forPeople(err)); view.Refused != nil {
 		view.Tabs, view.Pager = asked.tabs(nil), pagerOf(r, "")
 		made.Status, made.Content = http.StatusBadRequest, view
 		return made, nil
@@ -115,7 +132,15 @@ func (s *site) showTasks(r *http.Request) (frame, error) {
 // waits reports whether a task with a status since a moment is a claim that waits
 // for long.
 func (s *site) waits(status task.Status, since task.Time) bool {
-	return status == task.Claimed && s.Now().Sub(since.Time()) >= LongWait
+	return status == task.Claimed && s.Now().Sub(since.Time()) >= s.longWait()
+}
+
+// longWait is after how long a claim that waits is marked.
+func (s *site) longWait() time.Duration {
+	if s.LongWait == nil {
+		return LongWait
+	}
+	return cmp.Or(s.LongWait(), LongWait)
 }
 
 func otherOrder(order string) string {

@@ -102,6 +102,41 @@ func TestTasks_marksOnlyClaimsThatWaitLong(t *testing.T) {
 	}
 }
 
+func TestTasks_marksClaimsAfterTheTimeThatIsAlerted(t *testing.T) {
+	var alerted time.Duration
+	page := task.Page{CountsCappedAt: task.MaxCount, Tasks: []task.Summary{{TaskID: taskOf(1), Title: "a", Status: task.Claimed, UpdatedAt: before(8 * time.Hour)}}}
+	options := web.Options{Tasks: &gateDouble{page: page}, LongWait: func() time.Duration { return alerted }}
+	for _, of := range []struct {
+		alerted time.Duration
+		marked  bool
+		said    string
+	}{
+		{0, true, "waited for 1 h is marked"},
+		{8 * time.Hour, true, "waited for 8 h is marked"},
+		{9 * time.Hour, false, "waited for 9 h is marked"},
+	} {
+		alerted = of.alerted
+		for _, address := range []string{"/", "/tasks"} {
+			body := visit(t, options, address).Body.String()
+			if got := strings.Contains(body, "waits long"); got != of.marked || address == "/tasks" && !strings.Contains(body, of.said) {
+				t.Errorf("%s, alerted after %s: marked is %v:\n%s", address, of.alerted, got, mainOf(t, body))
+			}
+		}
+	}
+}
+
+func TestTasks_saysToPeopleWhatPeopleCanDoAboutATaskThatIsNotThere(t *testing.T) {
+	gone := task.NotFound("0199")
+	answer := visit(t, web.Options{Tasks: &gateDouble{onRecord: gone, read: gone}}, "/tasks/0199")
+	page := mainOf(t, answer.Body.String())
+	if answer.Code != http.StatusNotFound || !strings.Contains(page, `<a href="/tasks?status=all">See all tasks</a>`) || strings.Contains(page, "list_tasks") {
+		t.Errorf("the answer is %d:\n%s", answer.Code, page)
+	}
+	if page := visit(t, web.Options{Tasks: &gateDouble{listed: gone}}, "/tasks?supersedes=0199").Body.String(); strings.Contains(page, "list_tasks") || !strings.Contains(page, "Copy the whole id") {
+		t.Errorf("the form tells agents what to do:\n%s", mainOf(t, page))
+	}
+}
+
 func TestTasks_tellsAgesInTheirLargestUnit(t *testing.T) {
 	for age, want := range map[time.Duration]string{
 		-time.Hour: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min", 59 * time.Minute: "59 min",

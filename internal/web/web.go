@@ -33,6 +33,13 @@ type Options struct {
 	// nil while the newest one is in force. A nil function always does. It is called
 	// for each page and returns at once.
 	Rejected func() *Rejection
+	// Receivers returns who is told of alerts; nil when nobody is. A nil function
+	// returns nobody. It is called for a page and returns at once.
+	Receivers func() []Receiver
+	// LongWait returns after how long a claim without a verdict is marked, as it is
+	// alerted; 0, and a nil function, for LongWait. It is called for a page and
+	// returns at once.
+	LongWait func() time.Duration
 
 	// Whom the pages ask. The pages of what is nil are not served.
 	Tasks  Tasks
