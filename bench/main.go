@@ -49,8 +49,8 @@ func experiments() []experiment {
 		{"micro", micro},
 		{"probes", probes},
 		{"patrol", onPatrol},
-		{"pages", pagesOf(amounts{100_000, 10_000})},
-		{"pages-10000", pagesOf(amounts{10_000, 1000})},
+		{"pages", pagesOf(amounts{100_000, 10_000}, amounts{fewOfAll, fewOfAll})},
+		{"pages-10000", pagesOf(amounts{100_000, 10_000}, amounts{10_000, 1000})},
 	}
 }
 

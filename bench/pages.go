@@ -7,15 +7,19 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/task"
 )
 
 const (
-	// fewOfAll is the size that everything larger is compared with: whole pages, and
-	// no more.
+	// fewOfAll is so much that pages are whole, and no more.
 	fewOfAll = 100
-	// followEvery is how often the feed looks for what is new.
-	followEvery = 500 * time.Millisecond
+	// atRandom is over how long the moments of events are spread: longer than the
+	// feed waits until it looks for what is new.
+	atRandom = 500 * time.Millisecond
 )
 
 // amounts is how much there is behind the pages of a server.
@@ -28,20 +32,25 @@ func (a amounts) String() string {
 // address is something that people and programs ask for.
 type address struct {
 	path  string
-	extra bool // it tells of each component, so that no target speaks of it
+	extra bool // the larger server has more to tell there, so that no target speaks of it
+}
+
+// countsCause is why a list of tasks may cost more than that of very few.
+func countsCause() string {
+	return fmt.Sprintf("each list of tasks counts those of each status, up to %d of them; from there on it costs no more, as the other comparison shows.", task.MaxCount)
 }
 
 func addresses() []address {
 	of := []string{
-		"/", "/components", "/components?status=available", "/components?search=42", "/components/" + watchedComponent, "/runs", "/runs/run-0042",
-		"/tasks", "/tasks?status=pending", "/tasks?status=verified", "/tasks?status=rejected", "/tasks?status=verified&order=newest",
-		"/tasks/" + string(filledID(53)), "/agents", "/agents?order=name", "/agents/verifier-3", "/connect",
+		"/", "/components", "/components?status=available", "/components?search=component-0004", "/components/" + watchedComponent, "/runs", "/runs/run-0042",
+		"/tasks", "/tasks?status=pending", "/tasks?status=verified", "/tasks?status=verified&order=newest",
+		"/tasks/" + string(filledID(53)), "/agents?order=name", "/agents/verifier-3", "/connect",
 		"/api/v1/tasks", "/api/v1/tasks?limit=100", "/api/v1/tasks?status=claimed&order=oldest", "/api/v1/tasks/" + string(filledID(53)),
 		"/api/v1/components", "/api/v1/components?limit=100&status=available", "/api/v1/components/" + watchedComponent,
 		"/api/v1/components/" + watchedComponent + "/results", "/api/v1/slots", "/api/v1/runs", "/api/v1/runs/run-0042", "/api/v1/runs/run-0042/preflights",
 		"/api/v1/agents", "/api/v1/agents?order=verdicts", "/api/v1/agents/verifier-3",
 	}
-	made := []address{{"/metrics", true}}
+	made := []address{{"/metrics", true}, {"/agents", true}}
 	for _, path := range of {
 		made = append(made, address{path, false})
 	}
@@ -50,10 +59,8 @@ func addresses() []address {
 
 // pagesOf compares the pages and lists of a server on much with those of one on
 // little.
-func pagesOf(much amounts) func(context.Context, *lab) (section, error) {
-	return func(ctx context.Context, l *lab) (section, error) {
-		return l.comparePages(ctx, much, amounts{fewOfAll, fewOfAll})
-	}
+func pagesOf(much, little amounts) func(context.Context, *lab) (section, error) {
+	return func(ctx context.Context, l *lab) (section, error) { return l.comparePages(ctx, much, little) }
 }
 
 func (l *lab) comparePages(ctx context.Context, much, little amounts) (found section, err error) {
@@ -68,10 +75,10 @@ func (l *lab) comparePages(ctx context.Context, much, little amounts) (found sec
 	}
 	defer func() { err = errors.Join(err, small.stop()) }()
 	found = section{
-		title: fmt.Sprintf("Pages and lists: %s", much),
+		title: fmt.Sprintf("Pages and lists: %s beside %s", much, little),
 		method: fmt.Sprintf("`countersign serve` on SQLite, asked over HTTP on one connection. Each value is the median of %d answers, of %d rounds; both servers are asked in turn. "+
-			"There are as many runs and slots as components, at most 1000. Of the feed: from the answer to the creation of a task to the event that tells it to a listener, at random moments, %d in each round; it looks for what is new every %v.",
-			l.asks, l.rounds, l.events, followEvery),
+			"There are as many runs and slots as components, at most 1000. `/metrics` tells of each component, and `/agents` of each verifier, of whom 100 tasks have 11 and more have 50. Of the feed: from the answer to the creation of a task to the event that tells it to a listener, at random moments, %d in each round.",
+			l.asks, l.rounds, l.events),
 		ours: much.String(), beside: little.String(),
 	}
 	for _, each := range addresses() {
@@ -93,13 +100,16 @@ func (l *lab) comparePages(ctx context.Context, much, little amounts) (found sec
 // askPages asks both servers for an address.
 func (l *lab) askPages(ctx context.Context, at address, large, small *served) (figure, error) {
 	f := figure{name: "`" + at.path + "`", unit: " ms", target: &target{atMost, 2, "x"}}
-	if at.extra {
+	switch {
+	case at.extra:
 		f.target = nil
+	case at.path == "/" || strings.Contains(at.path, "/tasks"):
+		f.cause = countsCause()
 	}
-	for range l.rounds {
+	for round := range l.rounds {
 		took := map[*served]series{}
 		for range l.asks {
-			for _, of := range []*served{large, small} {
+			for _, of := range inTurn(round, large, small) {
 				began := time.Now()
 				if err := of.get(ctx, at.path); err != nil {
 					return f, err
@@ -111,6 +121,15 @@ func (l *lab) askPages(ctx context.Context, at address, large, small *served) (f
 	}
 	f.value = f.ours.over(f.beside)
 	return f, nil
+}
+
+// inTurn alternates who comes first.
+func inTurn(round int, large, small *served) []*served {
+	both := []*served{large, small}
+	if round%2 == 1 {
+		slices.Reverse(both)
+	}
+	return both
 }
 
 // get reads an address whole, and wants it to be there.
@@ -136,14 +155,14 @@ func (s *served) get(ctx context.Context, path string) error {
 // hearEvents has tasks created on both servers, and waits for what is told of them.
 func (l *lab) hearEvents(ctx context.Context, large, small *served) (figure, error) {
 	f := figure{name: "from a commit to its event", unit: " ms", target: &target{atMost, 2, "x"}}
-	for range l.rounds {
+	for round := range l.rounds {
 		took := map[*served]series{}
 		for range l.events {
-			for _, of := range []*served{large, small} {
+			for _, of := range inTurn(round, large, small) {
 				select {
 				case <-ctx.Done():
 					return f, ctx.Err()
-				case <-time.After(rand.N(followEvery)): // else each would come right after a look
+				case <-time.After(rand.N(atRandom)): // else each would come right after a look
 				}
 				waited, err := of.tells(ctx)
 				if err != nil {
