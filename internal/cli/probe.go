@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// maxProbeTimeout bounds --timeout.
-	maxProbeTimeout = 10 * time.Minute
 	// maxProbesAtOnce bounds how many servers are probed, and started, at once.
 	maxProbesAtOnce = 8
 	// gcPercent lets garbage be collected early: what a hostile server makes of it
@@ -125,8 +123,8 @@ func gatesNamed(names []string) ([]registry.Gate, error) {
 }
 
 func probeSettings(timeout time.Duration) (probe.Settings, error) {
-	if timeout <= 0 || timeout > maxProbeTimeout {
-		return probe.Settings{}, fault.New(fault.InvalidArgument, "the time-out %v is not between 0 and %v", timeout, maxProbeTimeout).
+	if timeout <= 0 || timeout > registry.MaxTimeout {
+		return probe.Settings{}, fault.New(fault.InvalidArgument, "the time-out %v is not between 0 and %v", timeout, registry.MaxTimeout).
 			With(fault.Field, "timeout").WithHint("Give a time such as 10s.")
 	}
 	return probe.Settings{Timeout: timeout, Version: version, Now: time.Now}, nil

@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	maxTimeout    = 10 * time.Minute
 	minInterval   = time.Second
 	maxInterval   = 30 * 24 * time.Hour
 	maxTTL        = 3 * maxInterval

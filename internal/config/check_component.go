@@ -22,7 +22,7 @@ func (c *checker) component(name string, written component) registry.Component {
 	made := registry.Component{
 		Name:            name,
 		Spec:            written.own.spec(c, p),
-		Timeout:         c.duration(p.child("timeout"), shared.Timeout, 1, maxTimeout),
+		Timeout:         c.duration(p.child("timeout"), shared.Timeout, 1, registry.MaxTimeout),
 		Interval:        c.duration(p.child("interval"), shared.Interval, minInterval, maxInterval),
 		TTL:             c.duration(p.child("ttl"), shared.TTL, minInterval, maxTTL),
 		ProbingDeadline: c.duration(p.child("probing_deadline"), shared.ProbingDeadline, minInterval, maxTTL),

@@ -22,12 +22,9 @@ const (
 	maxProbes = 64
 )
 
-// How long a call may take; one that probes may take longer than the longest
-// time-out that a component can be given.
-const (
-	callTime  = 30 * time.Second
-	probeTime = 12 * time.Minute
-)
+// callTime is how long a call may take; one that probes may take
+// registry.MaxProbeWait.
+const callTime = 30 * time.Second
 
 // Tasks is the task gate as the API needs it. The fault codes of each method stand
 // at task.Gate.

@@ -24,7 +24,7 @@ func (a API) componentRoutes() []route {
 		}),
 		probing("/components/{name}/probe", about{
 			id: "probeComponent", tag: tag, summary: "Probe a component", faults: []fault.Code{fault.NotFound},
-			description: "Probes it now, the way a run will use it, and keeps the result. May take as long as its time-out. That it did not pass is an answer.",
+			description: "Probes it now, the way a run will use it, and keeps the result. It may take long: up to the time-out of the component for each gate, and 12 minutes in all. That it did not pass is an answer.",
 		}, schema.ProbeComponent(), func(ctx context.Context, q schema.Named) (registry.Examination, error) {
 			return a.Components.Probe(ctx, q.Name)
 		}),

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/schema"
 	"github.com/countersign-dev/countersign/internal/task"
 )
@@ -140,7 +141,7 @@ func writing[Q, R any](path string, what about, operation schema.Operation[Q], c
 // probing is a route that changes something by a probe.
 func probing[Q, R any](path string, what about, operation schema.Operation[Q], call func(context.Context, Q) (R, error)) route {
 	made := writing(path, what, operation, call)
-	made.group, made.limit = probes, probeTime
+	made.group, made.limit = probes, registry.MaxProbeWait
 	return made
 }
 

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -11,10 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/schema"
 	"github.com/countersign-dev/countersign/internal/task"
 )
-
-// probeLimit is the longest that a call which probes may take, its wait for its
-// turn included. It is above the longest time-out that a component may be given.
-const probeLimit = 12 * time.Minute
 
 // maxProbing is how many calls that probe are worked on at a time; further ones
 // wait for their turn. It is as many as are let in over HTTP, so that preflights
@@ -117,7 +112,7 @@ func (c componentRegistry) probeComponent() tool[schema.Named, document] {
 			"passed says whether it held, causes and result say why not. Use it after a repair; before a run, call preflight instead.",
 		annotations: probing(),
 		operation:   schema.ProbeComponent(),
-		limit:       probeLimit,
+		limit:       registry.MaxProbeWait,
 		call: func(ctx context.Context, q schema.Named) (document, error) {
 			if !registry.IsName(q.Name) {
 				return nil, noComponent(q.Name)
@@ -139,7 +134,7 @@ func (c componentRegistry) preflight() tool[schema.Named, preflightAnswer] {
 			"(fallback true: not the primary; say so), and keep the ticket. A refusal is an answer, not an error: repair what it names, then ask again.",
 		annotations: probing(),
 		operation:   schema.Preflight(),
-		limit:       probeLimit,
+		limit:       registry.MaxProbeWait,
 		call: func(ctx context.Context, q schema.Named) (preflightAnswer, error) {
 			if !registry.IsName(q.Name) {
 				return preflightAnswer{}, c.noRun(ctx, q.Name)

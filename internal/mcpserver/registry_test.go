@@ -233,7 +233,7 @@ func TestRegistry_givesProbesMoreTimeThanReads(t *testing.T) {
 		t.Errorf("a list has %s", got)
 	}
 	c.ask(callOf(2, "preflight", nightly))
-	if got := <-left; got <= callLimit || got > probeLimit {
+	if got := <-left; got <= callLimit || got > registry.MaxProbeWait {
 		t.Errorf("a preflight has %s", got)
 	}
 }

@@ -2,6 +2,16 @@ package registry
 
 import "time"
 
+const (
+	// MaxTimeout is the longest time-out that a component may be given.
+	MaxTimeout = 10 * time.Minute
+	// MaxProbeWait is how long whoever asks for a probe or a preflight is served, by
+	// pages and programs alike, the wait for its turn included. It is above
+	// MaxTimeout, so that a gate ends by its own time-out, which its result tells.
+	// What takes longer in all is answered with Unavailable.
+	MaxProbeWait = 12 * time.Minute
+)
+
 // PartTime is how long one part of a probe took: a gate, or what a component of
 // another kind has instead.
 type PartTime struct {
