@@ -12,12 +12,19 @@
 //
 // An element with an id and data-said says in words what it shows. When the words
 // change, a live region tells them.
+//
+// A page that nobody keeps up to date any more says so at its top and shows no status
+// as one that counts now: its body has the class stale. Ages go on meanwhile.
 
 const eventsAddress = "/api/v1/events";
 const settleMs = 300; // how long events gather before the page is read again
 const gatherMs = Number(document.body.dataset.gather) || settleMs; // the same, on a page that counts later
 const retryMs = [2000, 5000, 15000, 30000]; // when a stream ended for good; the last one repeats
 const maxTold = 3; // changes that are told in words at once
+const graceMs = 3000; // how long a page that is not live keeps it to itself
+const silenceMs = 75_000; // without any event: the server ticks more often, so the stream is lost
+const readMs = 15_000; // how long a page may take to be read again
+const secondMs = 1000;
 
 const topics = new Set((document.body.dataset.topics ?? "").split(" ").filter(Boolean));
 const element = (id) => document.getElementById(id);
@@ -35,7 +42,44 @@ function localise(root) {
   }
   const zone = root.querySelector("#zone");
   const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (zone && name) zone.textContent = `Times are in your zone, ${name}; point at one for UTC.`;
+  if (zone && name) zone.textContent = `Times are in your zone, ${name}, now ${offset(new Date())}.`;
+}
+
+// offset is how far the reader's clock is from UTC: UTC+5:30.
+function offset(moment) {
+  const ahead = -moment.getTimezoneOffset(); // minutes
+  const minutes = Math.abs(ahead) % 60;
+  if (!ahead) return "UTC";
+  return `UTC${ahead < 0 ? "-" : "+"}${Math.floor(Math.abs(ahead) / 60)}${minutes ? `:${String(minutes).padStart(2, "0")}` : ""}`;
+}
+
+// drawn is when the page was made by the clock of the server, and read by that of
+// this machine; the two need not agree.
+let drawn;
+
+function noteDrawn() {
+  const made = new Date(document.querySelector("#drawn time")?.dateTime).getTime();
+  drawn = Number.isNaN(made) ? undefined : { made, read: Date.now() };
+}
+
+// grow writes how long ago the moments of the page are by now.
+function grow() {
+  if (!drawn) return;
+  const now = drawn.made + Math.max(Date.now() - drawn.read, 0);
+  for (const time of document.querySelectorAll("time[data-age]")) {
+    const words = age(now - new Date(time.dateTime).getTime());
+    if (words && time.textContent !== words) time.textContent = words;
+  }
+}
+
+// age is a time in its largest unit, as the server writes it.
+function age(ms) {
+  const seconds = Math.floor(Math.max(ms, 0) / 1000);
+  if (Number.isNaN(seconds)) return "";
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 2 * 86400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86400)} days`;
 }
 
 // Bringing a page to what it is now.
@@ -117,6 +161,7 @@ function take(read) {
     bring(element("main"), read.getElementById("main"));
   }
   document.title = read.title;
+  noteDrawn();
   if (focused && focused !== document.activeElement) {
     const again = focused.isConnected ? focused : (focused.id && element(focused.id)) || element("main");
     again.focus({ preventScroll: true });
@@ -160,12 +205,16 @@ async function readAgain() {
   settling = undefined;
   again = false;
   const request = new AbortController();
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(readMs)]);
   reading = request;
   try {
-    const answer = await fetch(location.href, { signal: request.signal, cache: "no-store", headers: { Accept: "text/html" } });
+    const answer = await fetch(location.href, { signal, cache: "no-store", headers: { Accept: "text/html" } });
     const read = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (request.signal.aborted) return;
-    if (answer.status < 500 && read.getElementById("main")) take(read);
+    if (answer.status < 500 && read.getElementById("main")) {
+      take(read);
+      if (lostAt) lostAt = new Date();
+    }
     link(answer.status < 500 && stream?.readyState === EventSource.OPEN);
   } catch {
     if (!request.signal.aborted) link(false); // It is read again when the stream is back, or with its next event.
@@ -189,22 +238,26 @@ let stream; // the EventSource while the page is visible
 let retrying; // the timer until the next attempt
 let attempts = 0;
 let lostAt; // since when the page is not live
+let grace; // the timer until it says so
+let growing; // the timer of the ages while it says so
+let silence; // the timer until a stream that tells nothing counts as lost
 
 function open() {
   clearTimeout(retrying);
   if (stream || !topics.size || document.hidden) return;
   stream = new EventSource(eventsAddress);
+  listen();
   stream.addEventListener("open", () => {
     attempts = 0;
+    listen();
     if (lostAt) concern(); // What happened meanwhile was told to nobody.
     else link(true);
   });
   stream.addEventListener("error", () => {
     link(false);
-    if (stream?.readyState !== EventSource.CLOSED) return; // It connects again by itself.
-    close();
-    retrying = setTimeout(open, retryMs[Math.min(attempts++, retryMs.length - 1)]);
+    if (stream?.readyState === EventSource.CLOSED) retry(); // Else it connects again by itself.
   });
+  for (const told of ["task", "component", "run", "reset", "tick"]) stream.addEventListener(told, listen);
   for (const [kind, subject] of [["task", "task_id"], ["component", "component"], ["run", "run"]]) {
     stream.addEventListener(kind, (event) => {
       const told = JSON.parse(event.data);
@@ -217,28 +270,72 @@ function open() {
 
 function close() {
   clearTimeout(retrying);
+  clearTimeout(silence);
   stream?.close();
   stream = undefined;
 }
 
+function retry() {
+  close();
+  retrying = setTimeout(open, retryMs[Math.min(attempts++, retryMs.length - 1)]);
+}
+
+// listen waits for the next event. A server that hangs, and a network that is gone,
+// end no stream.
+function listen() {
+  clearTimeout(silence);
+  silence = setTimeout(() => {
+    link(false);
+    retry();
+  }, silenceMs);
+}
+
+// link notes whether the page is live. It is said when it lasts.
 function link(live) {
-  if (live) lostAt = undefined;
-  else lostAt ??= new Date();
+  if (!live) {
+    lostAt ??= new Date();
+    if (document.body.classList.contains("stale")) sayLost();
+    else grace ??= setTimeout(sayLost, graceMs);
+    return;
+  }
+  lostAt = undefined;
+  clearTimeout(grace);
+  clearTimeout(growing);
+  grace = growing = undefined;
+  document.body.classList.remove("stale");
   const mark = element("link");
-  mark.hidden = live;
-  mark.textContent = live ? "" : `Not live since ${localTime.format(lostAt)}.`;
+  mark.hidden = true;
+  mark.textContent = "";
+}
+
+function sayLost() {
+  document.body.classList.add("stale");
+  const mark = element("link");
+  const words = `Not live since ${localTime.format(lostAt)}: this page shows what was known then.`;
+  mark.hidden = false;
+  if (mark.textContent !== words) mark.textContent = words;
+  growing ??= setTimeout(growOn, secondMs);
+}
+
+function growOn() {
+  grow();
+  growing = setTimeout(growOn, secondMs);
 }
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) {
     close();
     leaveReading();
+    lostAt ??= new Date(); // It is up to date to here, should it not be read again.
   } else if (topics.size) {
     concern();
     open();
   }
 });
-addEventListener("pagehide", close);
+addEventListener("pagehide", () => {
+  close();
+  lostAt ??= new Date();
+});
 addEventListener("pageshow", (event) => {
   if (event.persisted && topics.size) {
     concern();
@@ -270,6 +367,8 @@ document.addEventListener("submit", async (event) => {
     } else outcome.textContent = read.querySelector(".lead")?.textContent ?? `The server answered ${answer.status}.`;
   } catch {
     outcome.textContent = "The server cannot be reached.";
+    link(false);
+    concern();
   } finally {
     button.removeAttribute("aria-disabled");
     button.textContent = label;
@@ -278,4 +377,5 @@ document.addEventListener("submit", async (event) => {
 });
 
 localise(document);
+noteDrawn();
 open();
