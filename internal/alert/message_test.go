@@ -142,6 +142,13 @@ func TestTemplate_refusesWhatFailsOrRunsAway(t *testing.T) {
 		`{{$x := "0123456789"}}{{range 60}}{{$x = printf "%s%s" $x $x}}{{end}}{{json $x}}`:                                   "bytes",
 		`{{$x := "<"}}{{range 60}}{{$x = html $x $x}}{{end}}`:                                                                "bytes",
 		`{{printf "%0999999d" 1}}`:                                                                                           "bytes",
+		`{{$x := printf "%60000d" 1}}{{len (print` + strings.Repeat(" $x", 20_000) + `)}}`:                                   "work on",
+		`{{$x := printf "%60000d" 1}}{{range 10000}}{{$y := js $x}}{{end}}`:                                                  "work on",
+		`{{$x := printf "%60000d" 1}}{{range 10000}}{{$y := json $x}}{{end}}`:                                                "work on",
+		`{{$x := printf "%60000d" 1}}{{len (printf "` + strings.Repeat("%[1]s", 10_000) + `" $x)}}`:                          "work on",
+		`{{printf "` + strings.Repeat("%60000[1]d", 6_000) + `" 1}}`:                                                         "work on",
+		`{{range 10000}}{{$y := time "` + strings.Repeat("x", 1000) + `" $.since}}{{end}}`:                                   "work on",
+		`{{printf "%*d" 60000 1}}`:                                                                                           "takes no width",
 		strings.Repeat("x", MaxTemplateBytes+1):                                                                              "it has more than 65536 bytes",
 	} {
 		began := time.Now()

@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
@@ -19,6 +20,7 @@ const (
 	MaxTemplateBytes = 64 << 10
 	maxPayload       = 64 << 10 // bytes that it may write, and of any text on the way
 	maxSteps         = 20_000   // turns of its loops and calls of its parts
+	maxWorked        = 4 << 20  // bytes that its functions may read and write in all
 	stepName         = "countersign_step"
 )
 
@@ -33,11 +35,11 @@ func ParseTemplate(text, contentType string) (*Template, error) {
 	if len(text) > MaxTemplateBytes {
 		return nil, fmt.Errorf("it has more than %d bytes", MaxTemplateBytes)
 	}
-	parsed, err := template.New("template").Option("missingkey=error").Funcs(functions(new(steps))).Parse(text)
+	parsed, err := template.New("template").Option("missingkey=error").Funcs(functions(new(work))).Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	step, err := template.New("step").Funcs(functions(new(steps))).Parse("{{" + stepName + "}}")
+	step, err := template.New("step").Funcs(functions(new(work))).Parse("{{" + stepName + "}}")
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +74,14 @@ func (t *Template) render(m *Message, contentType string) ([]byte, error) {
 		return nil, err
 	}
 	out := &bounded{}
-	err = own.Funcs(functions(new(steps))).Execute(out, fields)
+	err = own.Funcs(functions(new(work))).Execute(out, fields)
 	switch {
 	case errors.Is(err, errManySteps):
 		return nil, errManySteps
 	case errors.Is(err, errLong):
 		return nil, errLong
+	case errors.Is(err, errMuch):
+		return nil, errMuch
 	case err != nil:
 		return nil, err
 	}
@@ -93,46 +97,115 @@ func isJSON(contentType string) bool {
 	return kind == "" || kind == "application/json" || strings.HasSuffix(kind, "+json")
 }
 
-// steps counts what a template does, so that a loop that writes nothing ends too.
-type steps int
+// work counts what a template does, so that a loop that writes nothing ends too, and
+// one that makes long texts to throw them away.
+type work struct{ steps, bytes int }
 
 var (
 	errManySteps = fmt.Errorf("it takes more than %d steps", maxSteps)
 	errLong      = fmt.Errorf("it writes more than %d bytes", maxPayload)
+	errMuch      = fmt.Errorf("its functions work on more than %d bytes", maxWorked)
 )
 
-func (s *steps) step() (string, error) {
-	if *s++; *s > maxSteps {
+func (w *work) step() (string, error) {
+	if w.steps++; w.steps > maxSteps {
 		return "", errManySteps
 	}
 	return "", nil
 }
 
+// spend takes bytes off what may be worked on.
+func (w *work) spend(bytes int) error {
+	if w.bytes += bytes; w.bytes > maxWorked {
+		return errMuch
+	}
+	return nil
+}
+
+// limited is a function whose texts are bounded before they are read and after they
+// are written.
+func (w *work) limited(write func(values ...any) string) func(values ...any) (string, error) {
+	return func(values ...any) (string, error) {
+		if err := w.spend(sizeOf(values)); err != nil {
+			return "", err
+		}
+		text := write(values...)
+		if err := w.spend(len(text)); err != nil {
+			return "", err
+		}
+		return within(text)
+	}
+}
+
+// format is printf. What it could write at most is known from its format: each verb
+// the longest value, and its width.
+func (w *work) format(format string, values ...any) (string, error) {
+	most := strings.Count(format, "%") * sizeOf(values)
+	for _, number := range strings.FieldsFunc(format, func(r rune) bool { return r < '0' || r > '9' }) {
+		width, err := strconv.Atoi(number)
+		if err != nil || width > maxPayload {
+			return "", errLong
+		}
+		most += width
+	}
+	if strings.Contains(format, "*") {
+		return "", errors.New("printf takes no width from its values")
+	}
+	if err := w.spend(most); err != nil {
+		return "", err
+	}
+	return w.limited(func(values ...any) string { return fmt.Sprintf(format, values...) })(values...)
+}
+
+// sizeOf is about how many bytes some values have as text.
+func sizeOf(values []any) int {
+	const word = 32
+	size := 0
+	for _, value := range values {
+		switch value := value.(type) {
+		case string:
+			size += word + len(value)
+		case []any:
+			size += word + sizeOf(value)
+		case map[string]any:
+			for name, each := range value {
+				size += word + len(name) + sizeOf([]any{each})
+			}
+		default:
+			size += word
+		}
+	}
+	return size
+}
+
 // functions are json and time, the counting of steps, and those of text/template
 // that can make a text longer, within bounds.
-func functions(counted *steps) template.FuncMap {
+func functions(counted *work) template.FuncMap {
 	return template.FuncMap{
 		stepName: counted.step,
 		"json": func(value any) (string, error) {
+			if err := counted.spend(sizeOf([]any{value})); err != nil {
+				return "", err
+			}
 			text, err := json.Marshal(value)
 			if err != nil {
 				return "", err
 			}
-			return within(string(text))
+			return counted.limited(func(...any) string { return string(text) })()
 		},
 		"time": func(layout, moment string) (string, error) {
 			at, err := time.Parse(time.RFC3339, moment)
 			if err != nil {
 				return "", err
 			}
-			return within(at.UTC().Format(layout))
+			return counted.limited(func(...any) string { return at.UTC().Format(layout) })(layout)
 		},
-		"printf":   func(format string, values ...any) (string, error) { return within(fmt.Sprintf(format, values...)) },
-		"print":    func(values ...any) (string, error) { return within(fmt.Sprint(values...)) },
-		"println":  func(values ...any) (string, error) { return within(fmt.Sprintln(values...)) },
-		"html":     func(values ...any) (string, error) { return within(html.EscapeString(fmt.Sprint(values...))) },
-		"js":       func(values ...any) (string, error) { return within(template.JSEscaper(values...)) },
-		"urlquery": func(values ...any) (string, error) { return within(url.QueryEscape(fmt.Sprint(values...))) },
+		"printf":   counted.format,
+		"print":    counted.limited(fmt.Sprint),
+		"println":  counted.limited(fmt.Sprintln),
+		"html":     counted.limited(func(values ...any) string { return html.EscapeString(fmt.Sprint(values...)) }),
+		"js":       counted.limited(template.JSEscaper),
+		"urlquery": counted.limited(func(values ...any) string { return url.QueryEscape(fmt.Sprint(values...)) }),
 	}
 }
 
