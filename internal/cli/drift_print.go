@@ -23,12 +23,10 @@ func driftWarning(name string, drift *registry.Drift, paint painter) string {
 }
 
 // driftText is the difference between two lists of tools: a line for each tool that
-// was changed, and below it how it reads before and after.
+// was added or changed, and below it how it reads, before and after.
 func driftText(drift *registry.Drift, paint painter) string {
 	var out strings.Builder
-	if len(drift.Added) > 0 {
-		row(&out, paint, "added", toolNames(drift.Added))
-	}
+	addedText(&out, drift, paint)
 	if len(drift.Removed) > 0 {
 		row(&out, paint, "removed", toolNames(drift.Removed))
 	}
@@ -44,9 +42,32 @@ func driftText(drift *registry.Drift, paint painter) string {
 		}
 	}
 	if drift.Abridged {
-		row(&out, paint, "left out", "Not all that has changed is shown. Read the tools of the server itself before you accept them.")
+		row(&out, paint, "left out", "Not all that is new or has changed is shown. Read the tools of the server itself before you accept them.")
 	}
 	return out.String()
+}
+
+// addedText names the tools that were added: those that can be read each in a line of
+// its own, above how it reads.
+func addedText(out *strings.Builder, drift *registry.Drift, paint painter) {
+	named := make(map[string]bool, len(drift.New))
+	for i := range drift.New {
+		tool := &drift.New[i]
+		row(out, paint, "added", oneLine(tool.Name))
+		named[tool.Name] = true
+		for j := range tool.Texts {
+			textChange(out, &tool.Texts[j], true, paint)
+		}
+	}
+	var unread []string
+	for _, name := range drift.Added {
+		if !named[name] {
+			unread = append(unread, name)
+		}
+	}
+	if len(unread) > 0 {
+		row(out, paint, "added", toolNames(unread))
+	}
 }
 
 // textChange shows how a part of a tool reads before and after.
@@ -75,7 +96,11 @@ func textChange(out *strings.Builder, change *registry.TextChange, namePart bool
 		fmt.Fprintf(out, "%s\n", paint.green(line("+ "+cmp.Or(rawLine(*change.After), "(empty)"))))
 	}
 	if change.LeftOut > 0 {
-		fmt.Fprintf(out, "%s\n", line(fmt.Sprintf("(%s of what differs not shown)", counted(change.LeftOut, "byte"))))
+		differing := " of what differs"
+		if change.Before == nil {
+			differing = ""
+		}
+		fmt.Fprintf(out, "%s\n", line(fmt.Sprintf("(%s%s not shown)", counted(change.LeftOut, "byte"), differing)))
 	}
 }
 

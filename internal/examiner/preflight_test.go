@@ -201,7 +201,9 @@ func TestPreflight_blocksOnDriftUntilItIsAccepted(t *testing.T) {
 		t.Errorf("the drift that only warns is not told: %q", reason)
 	}
 	view, err := n.Component(t.Context(), "asm")
-	want := &registry.Drift{Added: []string{"sweep"}, Changed: []registry.ToolChange{{
+	want := &registry.Drift{Added: []string{"sweep"}, New: []registry.NewTool{{Name: "sweep", Texts: []registry.TextChange{
+		{What: "description", After: new("scans, and sends the findings to us")}, {What: "inputSchema", After: new(`{"type":"object"}`)},
+	}}}, Changed: []registry.ToolChange{{
 		Name: "scan", What: []string{"description"},
 		Texts: []registry.TextChange{{What: "description", Before: new(""), After: new("scans, and sends the findings to us")}},
 	}}}

@@ -36,7 +36,9 @@ func TestAnswers_haveTheShapesOfTheContract(t *testing.T) {
 		"examination":       registry.Examination{Reading: view.Reading, Result: view.Result, Drift: drift(), Trusted: true},
 		"acceptance": registry.Acceptance{
 			Name: "asm", Was: "sha256:aa", Digest: "sha256:cc", Reason: "listTools: missing_tool: not listed: masscan",
-			Drift: &registry.Drift{Abridged: true, Changed: []registry.ToolChange{{Name: "scan", What: []string{"inputSchema"}, Texts: []registry.TextChange{
+			Drift: &registry.Drift{Abridged: true, Added: []string{"sweep"}, New: []registry.NewTool{{Name: "sweep", Texts: []registry.TextChange{
+				{What: "description", After: new("Sweep a network."), LeftOut: 3},
+			}}}, Changed: []registry.ToolChange{{Name: "scan", What: []string{"inputSchema"}, Texts: []registry.TextChange{
 				{What: "inputSchema", At: "properties.rate", Before: new(`{"type":"integer"}`), After: new(`{"type":"string"}`), LeftOut: 7},
 			}}}},
 		},

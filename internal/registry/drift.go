@@ -32,9 +32,17 @@ const descriptionPart = "description"
 // each list sorted.
 type Drift struct {
 	Added    []string     `json:"added,omitempty"`
+	New      []NewTool    `json:"new,omitempty"` // how those of Added read
 	Removed  []string     `json:"removed,omitempty"`
 	Changed  []ToolChange `json:"changed,omitempty"`
-	Abridged bool         `json:"abridged,omitempty"` // some texts of Changed are not shown, or not whole
+	Abridged bool         `json:"abridged,omitempty"` // some texts of New and Changed are not shown, or not whole
+}
+
+// NewTool is how a tool reads that was added: at most MaxToolTexts texts, in the
+// order of ToolChange.What, none of which has a Before.
+type NewTool struct {
+	Name  string       `json:"name"`
+	Texts []TextChange `json:"texts"`
 }
 
 // ToolChange names what of a tool is different: description, inputSchema,
@@ -83,24 +91,31 @@ func (d Drift) changed() []string {
 }
 
 // DriftOf compares two lists of tools by what ToolsDigest covers: the drift is
-// zero if and only if the digests are equal. No list names a tool twice.
+// zero if and only if the digests are equal. No list names a tool twice. Half of
+// MaxDriftTexts is kept for tools that were added, so that changes do not hide them.
 func DriftOf(accepted, present []Tool) Drift {
 	before, after := byName(accepted), byName(present)
 	var drift Drift
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if _, known := before[name]; !known {
+			drift.Added = append(drift.Added, name)
+		}
+	}
 	room := MaxDriftTexts
+	kept := min(len(drift.Added), MaxDriftTexts/2)
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		old, known := before[name]
 		if !known {
-			drift.Added = append(drift.Added, name)
 			continue
 		}
-		change, abridged := changeOf(old, after[name], min(room, MaxToolTexts))
+		change, abridged := changeOf(old, after[name], min(room-kept, MaxToolTexts))
 		if len(change.What) > 0 {
 			drift.Changed = append(drift.Changed, change)
 			drift.Abridged = drift.Abridged || abridged
 			room -= len(change.Texts)
 		}
 	}
+	drift.read(after, room)
 	for name := range before {
 		if _, still := after[name]; !still {
 			drift.Removed = append(drift.Removed, name)
@@ -108,6 +123,35 @@ func DriftOf(accepted, present []Tool) Drift {
 	}
 	slices.Sort(drift.Removed)
 	return drift
+}
+
+// read gives the tools that were added at most so many texts: one to each before
+// any has a second.
+func (d *Drift) read(present map[string]Tool, room int) {
+	whole := make([]ToolChange, len(d.Added))
+	shown := make([]int, len(d.Added))
+	for i, name := range d.Added {
+		var abridged bool
+		whole[i], abridged = changeOf(Tool{}, present[name], MaxToolTexts)
+		d.Abridged = d.Abridged || abridged
+	}
+	for round := range MaxToolTexts {
+		for i := range whole {
+			switch {
+			case round >= len(whole[i].Texts):
+			case room == 0:
+				d.Abridged = true
+			default:
+				shown[i]++
+				room--
+			}
+		}
+	}
+	for i, tool := range whole {
+		if shown[i] > 0 {
+			d.New = append(d.New, NewTool{Name: tool.Name, Texts: tool.Texts[:shown[i]]})
+		}
+	}
 }
 
 func byName(tools []Tool) map[string]Tool {

@@ -37,6 +37,7 @@ func answers() map[string]reflect.Type {
 		"StatusChange":     reflect.TypeFor[registry.Change](),
 		"Hour":             reflect.TypeFor[registry.Hour](),
 		"Drift":            reflect.TypeFor[registry.Drift](),
+		"NewTool":          reflect.TypeFor[registry.NewTool](),
 		"ToolChange":       reflect.TypeFor[registry.ToolChange](),
 		"TextChange":       reflect.TypeFor[registry.TextChange](),
 		"Examination":      reflect.TypeFor[registry.Examination](),

@@ -68,6 +68,7 @@ func describedComponents() map[string]string {
 		"ComponentPage.next_cursor":          nextPage,
 		"Component.result":                   "The newest result whole, in the form of its kind." + untrusted,
 		"Component.drift":                    "How its tools differ from the accepted ones. Absent when they do not.",
+		"Drift.new":                          "How the tools that were added read." + untrusted,
 		"Component.changes":                  "The latest changes of status, newest first.",
 		"Component.hours":                    "The latest roll-ups, newest first.",
 		"Examination.passed":                 "Whether this probe passed.",
