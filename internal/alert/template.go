@@ -115,8 +115,8 @@ func (w *work) step() (string, error) {
 }
 
 // spend takes bytes off what may be worked on.
-func (w *work) spend(bytes int) error {
-	if w.bytes += bytes; w.bytes > maxWorked {
+func (w *work) spend(size int) error {
+	if w.bytes += size; w.bytes > maxWorked {
 		return errMuch
 	}
 	return nil
