@@ -257,7 +257,7 @@ func (d *database) Write(_ context.Context, fence int64, change alert.Change) er
 	err := d.note(func() {
 		if fence != d.lease.Fence || d.lease.Holder == "" {
 			d.refused++
-			lost = alert.ErrLeaseLost
+			lost = registry.ErrLeaseLost
 			return
 		}
 		d.lease.Beat++

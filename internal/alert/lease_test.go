@@ -3,6 +3,7 @@ package alert_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,6 +142,11 @@ func TestAlerter_losesNothingWhileTheDatabaseIsDown(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("told (-want +got):\n%s\n%s", diff, s.log)
 		}
+		for _, line := range []string{`level=ERROR msg="the store fails" what="alerts cannot be made"`, `level=INFO msg="the store works again" what="alerts cannot be made"`} {
+			if got := strings.Count(s.log.String(), line); got != 1 {
+				t.Errorf("logged %d times: %s", got, line)
+			}
+		}
 	})
 }
 
@@ -186,6 +192,11 @@ func TestReload_keepsWhatWasToldUnderANameAndTellsANewReceiver(t *testing.T) {
 		if got := to.attempts()[1].message.URL; got != "https://countersign.example/components/asm" {
 			t.Errorf("the link is %s", got)
 		}
+		on.always(func() {
+			if on.lease.Fence != 1 {
+				t.Errorf("with other settings the lease was taken anew: its fence is %d", on.lease.Fence)
+			}
+		})
 		s.Reload(alert.Settings{})
 		pass(soon)
 		on.always(func() {

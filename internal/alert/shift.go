@@ -5,10 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/feed"
+	"github.com/countersign-dev/countersign/internal/lease"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
 )
@@ -29,7 +30,7 @@ const (
 type shift struct {
 	*Alerter
 
-	fence     int64
+	hold      *lease.Hold
 	settings  Settings
 	receivers []*reception
 	book      *book
@@ -41,13 +42,10 @@ type shift struct {
 	tidied          time.Time
 	noRoom          bool // for alerts of components
 	noRoomForClaims bool
-
-	mu     sync.Mutex
-	beaten time.Time // when the last write that succeeded began
 }
 
-func (a *Alerter) newShift(fence int64) *shift {
-	s := &shift{Alerter: a, fence: fence, settings: a.current(), beaten: time.Now()}
+func (a *Alerter) newShift(hold *lease.Hold) *shift {
+	s := &shift{Alerter: a, hold: hold, settings: a.current()}
 	if s.settings.PublicURL == "" {
 		s.settings.PublicURL = a.URL
 	}
@@ -62,16 +60,13 @@ func (a *Alerter) newShift(fence int64) *shift {
 func (s *shift) follow(ctx context.Context) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	quiet := false
+	making := fault.Trouble{Log: s.Log, Level: slog.LevelError, What: "alerts cannot be made"}
 	for {
 		err := s.step(ctx)
-		switch {
-		case errors.Is(err, ErrLeaseLost):
+		if errors.Is(err, registry.ErrLeaseLost) {
 			return err
-		case err != nil && ctx.Err() == nil && !quiet:
-			s.Log.ErrorContext(ctx, "alerts cannot be made; trying on", slog.Any("error", err))
 		}
-		quiet = err != nil
+		making.Note(ctx, err)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -2,16 +2,11 @@ package alert
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/feed"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
-
-// ErrLeaseLost says that a write was refused because another process has taken
-// over to alert.
-var ErrLeaseLost = errors.New("another process alerts from this database now")
 
 // MaxWritten bounds the rows of each kind in one Change.
 const MaxWritten = 1000
@@ -25,7 +20,7 @@ type Store interface {
 	ReleaseLease(ctx context.Context, fence int64) error
 	// Load returns all that is kept.
 	Load(ctx context.Context) (Kept, error)
-	// Write makes a change, whole or not at all, and beats the lease; ErrLeaseLost
+	// Write makes a change, whole or not at all, and beats the lease; registry.ErrLeaseLost
 	// when the fence is not that of the lease any more, or the place in the feed is
 	// another. It is safe to repeat.
 	Write(ctx context.Context, fence int64, change Change) error

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/lease"
+	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 const (
@@ -64,7 +67,7 @@ func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 		case <-timer.C:
 		}
 		wait, err := s.tellDue(ctx, telling, r)
-		if errors.Is(err, ErrLeaseLost) {
+		if errors.Is(err, registry.ErrLeaseLost) {
 			return err
 		}
 		if err != nil {
@@ -91,8 +94,8 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 		switch {
 		case isDone(ctx):
 			return tellAtLeast, nil
-		case !s.alive():
-			return beatAgain, nil
+		case !s.hold.Lasts(time.Now()):
+			return lease.BeatAgain, nil
 		case r.until.After(now):
 			return min(r.until.Sub(now), tellAtLeast), nil
 		case left[0].due.After(now):
@@ -215,7 +218,7 @@ func (s *shift) noteAll(ctx context.Context, held []pending, deliveries []Delive
 	}
 	var err error
 	for range noteTries {
-		if err = s.write(ctx, &Change{Deliveries: written}); err == nil || errors.Is(err, ErrLeaseLost) || ctx.Err() != nil {
+		if err = s.write(ctx, &Change{Deliveries: written}); err == nil || errors.Is(err, registry.ErrLeaseLost) || ctx.Err() != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/fault"
 )
 
 // How the follower keeps up, and what it holds.
@@ -96,10 +98,10 @@ func (f *Follower) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { f.rollUps(ctx) })
-	reading := trouble{log: f.Log, what: "what happens cannot be read"}
+	reading := fault.Trouble{Log: f.Log, Level: slog.LevelWarn, What: "what happens cannot be read"}
 	for ctx.Err() == nil {
 		more, err := f.advance(ctx)
-		reading.note(ctx, err)
+		reading.Note(ctx, err)
 		if !more {
 			f.pause(ctx)
 		}
@@ -184,11 +186,11 @@ func (f *Follower) end() { f.change(func() { f.ended = true }) }
 
 // rollUps rolls up at every beat.
 func (f *Follower) rollUps(ctx context.Context) {
-	counting := trouble{log: f.Log, what: "what happened cannot be counted"}
+	counting := fault.Trouble{Log: f.Log, Level: slog.LevelWarn, What: "what happened cannot be counted"}
 	timer := time.NewTicker(rollUpBeat)
 	defer timer.Stop()
 	for {
-		counting.note(ctx, f.rollUp(ctx))
+		counting.Note(ctx, f.rollUp(ctx))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -208,23 +210,4 @@ func (f *Follower) rollUp(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// trouble logs when something begins to fail, and when it works again.
-type trouble struct {
-	log     *slog.Logger
-	what    string
-	failing bool
-}
-
-func (t *trouble) note(ctx context.Context, err error) {
-	if ctx.Err() != nil || (err != nil) == t.failing {
-		return
-	}
-	t.failing = err != nil
-	if t.failing {
-		t.log.WarnContext(ctx, "the store fails", "what", t.what, "cause", err)
-		return
-	}
-	t.log.InfoContext(ctx, "the store works again", "what", t.what)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/lease"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -38,8 +39,7 @@ type batch struct {
 	store    Store
 	observer Observer
 	log      *slog.Logger
-	fence    int64
-	alive    func(began time.Time) // is told of each write that succeeded
+	hold     *lease.Hold
 	queue    chan unstored
 
 	mu       sync.Mutex
@@ -68,7 +68,7 @@ func weigh(record *registry.Record) int {
 
 func newBatch(s *shift) *batch {
 	return &batch{
-		store: s.store, observer: s.observer, log: s.log, fence: s.fence, alive: s.alive,
+		store: s.store, observer: s.observer, log: s.log, hold: s.hold,
 		queue: make(chan unstored, maxUnstored),
 	}
 }
@@ -191,10 +191,10 @@ func (b *batch) attempt(parting context.Context, results []unstored) error {
 		records[i] = one.record
 	}
 	began := time.Now()
-	if err := b.store.Record(ctx, &b.fence, records); err != nil {
+	if err := b.store.Record(ctx, &b.hold.Fence, records); err != nil {
 		return err
 	}
-	b.alive(began)
+	b.hold.Beaten(began)
 	b.settle(results, true)
 	b.observer.Stored(len(results), time.Since(began))
 	b.compare(parting, results)

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/lease"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 const (
 	// assuredWithin is how long nobody may be seen to patrol: longer than it takes
 	// to take the lease of a holder that died.
-	assuredWithin = takeAfter + 4*lookEvery
+	assuredWithin = lease.TakeAfter + 4*lease.LookEvery
 	// unstoredMost is how long results may wait without any being stored.
 	unstoredMost = 10 * time.Second
 	// overdueLeast is how long a component may be overdue at least; beyond that, an
@@ -46,7 +47,7 @@ func (p *Patrol) Health(context.Context) error {
 }
 
 func (s *shift) health(now time.Time) error {
-	if silent := now.Sub(s.lastBeat()); silent > beatLost {
+	if silent := s.hold.Silent(now); silent > lease.BeatLost {
 		return fault.New(fault.Unavailable, "the lease on the patrol could not be renewed for %v, so nothing is probed", rounded(silent)).
 			WithHint("Read the server's log: the database does not take writes in time.")
 	}

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -66,21 +65,4 @@ func (b *batch) compare(parting context.Context, stored []unstored) {
 			slog.String("tools", one.ToolsDigest), slog.String("accepted", one.AcceptedDigest),
 			slog.String("hint", "countersign component show "+of.name))
 	}
-}
-
-// tellHolder logs who patrols in the place of this process, once for each.
-func (p *Patrol) tellHolder(ctx context.Context, holder string, seen *watch) {
-	if holder != seen.lease.Holder {
-		p.log.InfoContext(ctx, "another process patrols; this one stands by", slog.String("holder", registry.Shorten(holder, registry.MaxDetail)))
-	}
-}
-
-// tellTaken logs that this process patrols, and in whose place when that one had
-// not given the lease back.
-func (p *Patrol) tellTaken(ctx context.Context, lease registry.Lease, seen *watch) {
-	attributes := []slog.Attr{slog.Int64("fence", lease.Fence)}
-	if before := seen.lease.Holder; before != "" && before != p.holder {
-		attributes = append(attributes, slog.String("instead_of", registry.Shorten(before, registry.MaxDetail)), slog.Duration("silent_for", time.Since(seen.since).Round(time.Millisecond)))
-	}
-	p.log.LogAttrs(ctx, slog.LevelInfo, "this process patrols now", attributes...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/countersign-dev/countersign/internal/lease"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -29,11 +30,7 @@ type Store interface {
 	// Trim removes at most so many rows of history.
 	Trim(ctx context.Context, now time.Time, retention registry.Retention, most int) (removed int, err error)
 
-	Lease(ctx context.Context) (registry.Lease, error)
-	// TakeLease takes the lease when it is still as it was seen.
-	TakeLease(ctx context.Context, seen registry.Lease, holder string) (registry.Lease, bool, error)
-	Beat(ctx context.Context, fence int64) error
-	ReleaseLease(ctx context.Context, fence int64) error
+	lease.Store // the lease on the patrol
 }
 
 // Examiner probes registered components.

@@ -9,17 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/countersign-dev/countersign/internal/lease"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 const (
-	// beatEvery is how often the holder shows that it lives, and beatAgain when it
-	// tries again after it could not.
-	beatEvery = 2 * time.Second
-	beatAgain = 500 * time.Millisecond
-	// beatLost is how old its last sign of life may be before it starts no more
-	// probes: less than takeAfter, so that it stops before another process begins.
-	beatLost = 5 * time.Second
 	// knownWait bounds the reading of what the store knows of all components.
 	knownWait = 30 * time.Second
 	// examineAgain is the pause after a probe of what a component was before.
@@ -34,14 +28,13 @@ const (
 type shift struct {
 	*Patrol
 
-	fence int64
+	hold  *lease.Hold
 	batch *batch
 	ended chan ending // probes that have ended
 	told  time.Time   // when the log last told of lag
 
 	mu       sync.Mutex
 	schedule *schedule
-	beaten   time.Time // when the last beat that succeeded began
 }
 
 // ending is a probe that has ended.
@@ -51,26 +44,27 @@ type ending struct {
 	err    error // why there is no record
 }
 
-func (p *Patrol) newShift(fence int64, now time.Time) *shift {
-	s := &shift{Patrol: p, fence: fence, ended: make(chan ending), schedule: newSchedule(), beaten: now}
+func (p *Patrol) newShift(hold *lease.Hold) *shift {
+	s := &shift{Patrol: p, hold: hold, ended: make(chan ending), schedule: newSchedule()}
 	s.batch = newBatch(s)
 	return s
 }
 
-// run patrols until ctx is done, and returns nil then. What is stored after that
-// is bounded by parting.
-func (s *shift) run(ctx, parting context.Context) error {
+// run patrols until ctx is done, and returns nil then; or until nothing is
+// registered any more: errVacant.
+func (s *shift) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer s.batch.close()
-		return s.patrol(ctx)
+	return lease.Outlasting(ctx, func(parting context.Context) error {
+		group.Go(func() error {
+			defer s.batch.close()
+			return s.patrol(ctx)
+		})
+		group.Go(func() error { return s.batch.run(ctx, parting) })
+		group.Go(func() error { return s.trim(ctx) })
+		err := group.Wait()
+		s.batch.forsake(ctx)
+		return err
 	})
-	group.Go(func() error { return s.batch.run(ctx, parting) })
-	group.Go(func() error { return s.beat(ctx) })
-	group.Go(func() error { return s.trim(ctx) })
-	err := group.Wait()
-	s.batch.forsake(ctx)
-	return err
 }
 
 // patrol starts what is due and takes what has ended, until ctx is done or
@@ -130,8 +124,8 @@ func (s *shift) startDue(ctx context.Context) time.Duration {
 	defer s.mu.Unlock()
 	for {
 		now := time.Now()
-		if now.Sub(s.beaten) > beatLost {
-			return beatAgain
+		if !s.hold.Lasts(now) {
+			return lease.BeatAgain
 		}
 		e, due := s.schedule.take(now, limits)
 		switch {

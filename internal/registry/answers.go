@@ -73,5 +73,5 @@ type TicketReport struct {
 }
 
 // ErrLeaseLost says that a write was refused because another process has taken
-// the patrol over.
-var ErrLeaseLost = errors.New("another process patrols this database now")
+// the lease.
+var ErrLeaseLost = errors.New("another process has taken the lease")

@@ -140,7 +140,7 @@ func (a Alerts) Write(ctx context.Context, fence int64, change alert.Change) err
 	err := a.d.atomic(ctx, func(ctx context.Context, in session, _ int) error {
 		held, err := beat(ctx, in, leaseOfAlerts, fence)
 		if err == nil && !held {
-			err = alert.ErrLeaseLost
+			err = registry.ErrLeaseLost
 		}
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (a Alerts) Write(ctx context.Context, fence int64, change alert.Change) err
 		}
 		return a.write(ctx, in, &change)
 	})
-	if errors.Is(err, alert.ErrLeaseLost) {
+	if errors.Is(err, registry.ErrLeaseLost) {
 		return err
 	}
 	return a.d.explained("write alerts", err)
@@ -174,7 +174,7 @@ func moveAlerts(ctx context.Context, in session, move *alert.Move) error {
 	case !found:
 		return errNoAlertPosition
 	case now != move.To:
-		return alert.ErrLeaseLost
+		return registry.ErrLeaseLost
 	}
 	return nil
 }

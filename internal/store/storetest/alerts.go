@@ -113,7 +113,7 @@ func leasedAlerts(t *testing.T, location string) {
 	}
 	second := holding(t, two, "two")
 	late := alert.Change{Alerts: []alert.Alert{firingAlert("asm", "late")}, Move: &alert.Move{To: feed.Position{Number: 1}}}
-	if err := one.Alerts().Write(t.Context(), first, late); !errors.Is(err, alert.ErrLeaseLost) {
+	if err := one.Alerts().Write(t.Context(), first, late); !errors.Is(err, registry.ErrLeaseLost) {
 		t.Errorf("a late write: %v", err)
 	}
 	if diff := cmp.Diff(alert.Kept{}, mustLoad(t, one)); diff != "" {
@@ -126,7 +126,7 @@ func leasedAlerts(t *testing.T, location string) {
 	if err := two.Alerts().ReleaseLease(t.Context(), second); err != nil {
 		t.Error(err)
 	}
-	if err := two.Alerts().Write(t.Context(), second, alert.Change{}); !errors.Is(err, alert.ErrLeaseLost) {
+	if err := two.Alerts().Write(t.Context(), second, alert.Change{}); !errors.Is(err, registry.ErrLeaseLost) {
 		t.Errorf("a write under a lease that was given back: %v", err)
 	}
 	if got := mustLease(t, two); got != patrol {
@@ -144,7 +144,7 @@ func movedAlerts(t *testing.T, location string) {
 	mustWrite(t, db, fence, step) // The answer to the first was lost.
 	for name, move := range map[string]alert.Move{"from the beginning": {To: first}, "from where it was": {From: &first, To: feed.Position{Turn: 8}}} {
 		change := alert.Change{Move: &move, Alerts: []alert.Alert{firingAlert("other", "id")}}
-		if err := db.Alerts().Write(t.Context(), fence, change); !errors.Is(err, alert.ErrLeaseLost) {
+		if err := db.Alerts().Write(t.Context(), fence, change); !errors.Is(err, registry.ErrLeaseLost) {
 			t.Errorf("a step %s: %v", name, err)
 		}
 	}
