@@ -40,8 +40,10 @@ func wholeTask(paint painter, t task.Task, transitions []task.Transition) string
 		row := fmt.Sprintf("  %s  %-8s  by %s ", shownTime(change.At), change.Kind, change.Agent)
 		page.WriteString(row + paint.dim(paint.foldFrom("("+oneLine(stood.Kind+" "+stood.ID)+")", columns(row), hanging)) + "\n")
 	}
-	if len(transitions) > 2 && transitions[1].Principal == transitions[2].Principal {
-		fmt.Fprintf(&page, "  %s\n", paint.red("prover and verifier have different names and the same principal"))
+	if doubt := task.DoubtOf(transitions); doubt.Grave {
+		fmt.Fprintf(&page, "  %s\n", paint.red(doubt.Words))
+	} else if doubt.Words != "" {
+		fmt.Fprintf(&page, "%s\n", paint.dim(paint.fold("  "+doubt.Words)))
 	}
 	fmt.Fprintf(&page, "  %s\n", paint.dim("every word agrees with the digests of this history"))
 	if t.Supersedes != "" {

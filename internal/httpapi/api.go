@@ -138,8 +138,3 @@ func (a API) routes(ending <-chan struct{}) []route {
 	}
 	return all
 }
-
-// anonymous is on whose behalf every call is made: nobody is authenticated yet.
-func anonymous() task.Caller {
-	return task.Caller{Principal: task.Principal{Kind: "anonymous", ID: "http"}}
-}

@@ -25,7 +25,7 @@ func (a API) taskRoutes() []route {
 			fault.InvalidAgentID, fault.TooLarge, fault.EmptyCriteria, fault.IdempotencyConflict, fault.NotFound, fault.WrongState, fault.AlreadySuperseded,
 		},
 	}, schema.CreateTask(""), func(ctx context.Context, q task.CreateRequest) (task.Created, error) {
-		return a.Tasks.Create(ctx, anonymous(), q)
+		return a.Tasks.Create(ctx, task.Anonymous(), q)
 	})
 	create.status, create.headers = http.StatusCreated, map[string]answerHeader{"Location": {"Where the task is.", text()}}
 	create.after = func(_ *http.Request, header http.Header, answer any) {
@@ -45,7 +45,7 @@ func (a API) taskRoutes() []route {
 			description: "The agent that claims a task can not give its verdict.",
 			faults:      []fault.Code{fault.InvalidAgentID, fault.TooLarge, fault.EmptyEvidence, fault.IdempotencyConflict, fault.NotFound, fault.WrongState},
 		}, schema.ClaimDone(""), func(ctx context.Context, q task.ClaimRequest) (task.ClaimRecorded, error) {
-			return a.Tasks.Claim(ctx, anonymous(), q)
+			return a.Tasks.Claim(ctx, task.Anonymous(), q)
 		}),
 		writing("/tasks/{task_id}/verdict", about{
 			id: "decideTask", tag: tag, summary: "Give the verdict on a claimed task",
@@ -54,7 +54,7 @@ func (a API) taskRoutes() []route {
 				fault.InvalidAgentID, fault.TooLarge, fault.MissingNotes, fault.IdempotencyConflict, fault.NotFound, fault.WrongState, fault.SelfVerify,
 			},
 		}, schema.Verify(""), func(ctx context.Context, q task.VerifyRequest) (task.Decided, error) {
-			return a.Tasks.Verify(ctx, anonymous(), q)
+			return a.Tasks.Verify(ctx, task.Anonymous(), q)
 		}),
 	}
 }

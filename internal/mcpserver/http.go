@@ -28,7 +28,7 @@ import (
 // method than POST with 405, a wrong Accept with 400, another Content-Type than
 // JSON with 415.
 func (s *Server) Handler() http.Handler {
-	server := s.endpoint(anonymous())
+	server := s.endpoint(task.Anonymous())
 	protocol := mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{

@@ -89,12 +89,6 @@ func serverOf(tools toolSet, options Options) *Server {
 	return made
 }
 
-// anonymous is the principal of every call over HTTP, where nobody is
-// authenticated yet.
-func anonymous() task.Caller {
-	return task.Caller{Principal: task.Principal{Kind: "anonymous", ID: "http"}}
-}
-
 // endpoint returns the SDK's server with the tools on behalf of caller.
 //
 // Prompts and resources are declared although there are none: the SDK answers

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -101,7 +102,19 @@ func Altered(id ID, cause error) *fault.Error {
 	return fault.New(fault.Internal, "the record of task %s was altered by something other than Countersign: %v", id, cause).
 		With(detailTaskID, id).
 		WithHint("Trust nothing of this task. Find out who can write to the database, and compare with a backup.").
-		WithCause(cause)
+		WithCause(altered{cause})
+}
+
+// altered is the cause of a fault of Altered.
+type altered struct{ error }
+
+// Unwrap gives what differs.
+func (a altered) Unwrap() error { return a.error }
+
+// IsAltered reports whether err is or wraps a fault of Altered.
+func IsAltered(err error) bool {
+	_, is := errors.AsType[altered](err)
+	return is
 }
 
 // MissingNotes says that a rejection came without notes.

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
 )
@@ -40,8 +38,8 @@ type overview struct {
 	Runs     *runPart
 }
 
-// unread is why a part of a page cannot be read; empty when it was.
-type unread struct{ Unread string }
+// unread is why a part of a page cannot be read; nil when it was.
+type unread struct{ Unread *refusal }
 
 // fleetPart tells of the components that need attention.
 type fleetPart struct {
@@ -104,19 +102,13 @@ func (s *site) showOverview(r *http.Request) (frame, error) {
 	return frame{Topics: []string{topicComponents, topicRuns, topicTasks}, Content: view}, nil
 }
 
-// unread says why something cannot be read; empty without an error. What is no fault
-// goes to the log.
-func (s *site) unread(ctx context.Context, err error) string {
+// unread says why a part cannot be read, and what to do; nil without an error.
+func (s *site) unread(ctx context.Context, err error) *refusal {
 	if err == nil {
-		return ""
+		return nil
 	}
-	if coded, known := fault.Of(err); known {
-		return coded.Message
-	}
-	if ctx.Err() == nil {
-		s.Log.WarnContext(ctx, "a part of a page cannot be read", slog.Any("cause", err))
-	}
-	return "see the log"
+	why := s.shown(ctx, err)
+	return &refusal{why.Message, why.Hint}
 }
 
 // fleetPart reads the components that need attention. Faults: Unavailable.
@@ -193,7 +185,7 @@ func placeOf(words []string, word string) int {
 // headline says what waits for a person, in a sentence or two.
 func (v overview) headline() string {
 	var said []string
-	if part := v.Fleet; part != nil && part.Unread == "" && part.Total > 0 {
+	if part := v.Fleet; part != nil && part.Unread == nil && part.Total > 0 {
 		switch part.Need {
 		case 0:
 			said = append(said, "Every component is available.")
@@ -203,7 +195,7 @@ func (v overview) headline() string {
 			said = append(said, fmt.Sprintf("%d of %s need attention.", part.Need, counted(part.Total, "component")))
 		}
 	}
-	if part := v.Claims; part != nil && part.Unread == "" && !part.None {
+	if part := v.Claims; part != nil && part.Unread == nil && !part.None {
 		switch part.Waiting {
 		case "0":
 			said = append(said, "No claim waits for a verdict.")

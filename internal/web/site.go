@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"html/template"
@@ -128,8 +129,8 @@ func (s *site) write(w http.ResponseWriter, r *http.Request, made *template.Temp
 	}
 	var written bytes.Buffer
 	if err := made.Execute(&written, whole); err != nil {
-		s.Log.ErrorContext(r.Context(), "a page could not be written", slog.String("path", r.URL.Path), slog.Any("cause", err))
-		http.Error(w, "The page could not be written; the log tells why.", http.StatusInternalServerError)
+		hidden := s.hide(r.Context(), "a page could not be written", err)
+		http.Error(w, "The page could not be written. "+hidden.Hint, http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -151,19 +152,47 @@ type failure struct {
 
 // fail answers with the page of an error.
 func (s *site) fail(w http.ResponseWriter, r *http.Request, section string, err error) {
-	refusal, known := fault.Of(err)
-	if !known {
-		reference := rand.Text()
-		s.Log.ErrorContext(r.Context(), "a page cannot be shown",
-			slog.String("path", r.URL.Path), slog.String("reference", reference), slog.Any("cause", err))
-		refusal = fault.Hidden(reference)
-	}
+	refusal := s.shown(r.Context(), fmt.Errorf("%s %s: %w", r.Method, shortPath(r), err))
 	status, heading := statusOf(refusal.Code)
 	shown := failure{Heading: heading, Message: refusal.Message, Hint: refusal.Hint, Code: refusal.Code}
 	if refusal.Code == fault.NotFound {
 		shown.All = s.listOf(section)
 	}
 	s.write(w, r, s.failed, frame{Title: heading, Section: section, Status: status, Content: shown})
+}
+
+// maxPath bounds the path of a page in the log, in bytes.
+const maxPath = 200
+
+// shortPath is the path of a request without any control character.
+func shortPath(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	return path[:min(len(path), maxPath)]
+}
+
+// shown is the fault that an error is shown as. What only an operator can mend goes
+// to the log, with its cause.
+func (s *site) shown(ctx context.Context, err error) *fault.Error {
+	coded, known := fault.Of(err)
+	switch {
+	case known && coded.Code == fault.Unavailable:
+		if ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "a page, or a part of it, cannot be read", slog.Any("cause", err))
+		}
+		return coded
+	case known && coded.Code != fault.Internal:
+		return coded
+	case ctx.Err() != nil:
+		return fault.New(fault.Unavailable, "the page was given up before it had been read").WithHint("Load it again.")
+	}
+	return s.hide(ctx, "a page, or a part of it, cannot be shown", err)
+}
+
+// hide logs an error under a reference, which is all that is shown of it.
+func (s *site) hide(ctx context.Context, what string, err error) *fault.Error {
+	reference := rand.Text()
+	s.Log.ErrorContext(ctx, what, slog.String(fault.Reference, reference), slog.Any("cause", err))
+	return fault.Hidden(reference)
 }
 
 // listOf leads to all things of a section; nil when there is no such list.

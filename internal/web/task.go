@@ -1,8 +1,8 @@
 package web
 
 import (
-	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -13,15 +13,15 @@ import (
 type taskView struct {
 	task.Task
 
-	Since        moment // it has its status
-	Waits        bool   // it is claimed, and has waited for long
-	Altered      string // what the record says against the task; empty when it holds
-	OnePrincipal bool   // the same one stands behind the prover and the verifier
-	Missing      missing
-	Command      string // the next one for people
-	Steps        []taskStep
-	Lineage      []lineageRow // newest first; empty when the task stands alone
-	LineageCut   bool         // there may be more of it
+	Since      moment // it has its status
+	Waits      bool   // it is claimed, and has waited for long
+	Altered    string // what the record says against the task; empty when it holds
+	Doubt      task.Doubt
+	Missing    missing
+	Command    string // the next one for people
+	Steps      []taskStep
+	Lineage    []lineageRow // newest first; empty when the task stands alone
+	LineageCut bool         // there may be more of it
 }
 
 // lineageRow is a task of the lineage.
@@ -64,8 +64,8 @@ type missing struct {
 func (s *site) showTask(r *http.Request) (frame, error) {
 	told, transitions, err := s.Tasks.TaskOnRecord(r.Context(), r.PathValue("id"))
 	altered := ""
-	if errors.Is(err, fault.Internal) {
-		coded, _ := fault.Of(err)
+	if coded, _ := fault.Of(err); task.IsAltered(err) {
+		s.Log.ErrorContext(r.Context(), "the record of a task was altered", slog.Any("cause", err))
 		altered = coded.Message
 		told, err = s.Tasks.Task(r.Context(), r.PathValue("id"))
 	}
@@ -74,7 +74,7 @@ func (s *site) showTask(r *http.Request) (frame, error) {
 	}
 	view := taskView{
 		Task: told, Altered: altered, Missing: missingOf(told, altered != ""), Command: nextCommand(told, altered != ""), Steps: s.stepsOf(told, transitions),
-		OnePrincipal: len(transitions) > 2 && transitions[1].Principal == transitions[2].Principal,
+		Doubt: task.DoubtOf(transitions),
 	}
 	since := sinceOf(told)
 	view.Since, view.Waits = s.at(since.Time()), s.waits(told.Status, since)

@@ -106,6 +106,12 @@ func TestTask_warnsOfOnePrincipalBehindTwoNames(t *testing.T) {
 	if !strings.Contains(visit(t, web.Options{Tasks: gate}, "/tasks/x").Body.String(), warning) {
 		t.Error("one principal behind two names is not warned of")
 	}
+	gate.transitions[1].Principal = task.Anonymous().Principal
+	gate.transitions[2].Principal = task.Anonymous().Principal
+	page := visit(t, web.Options{Tasks: gate}, "/tasks/x").Body.String()
+	if strings.Contains(page, warning) || strings.Contains(page, `<b class="bad">`) || !strings.Contains(page, "<small>Nobody was authenticated over HTTP, so ") {
+		t.Error("that nobody was authenticated is warned of as if it were known to be one principal, or is not told")
+	}
 }
 
 func TestTask_neverLooksVerifiedWhenItsRecordWasAltered(t *testing.T) {

@@ -25,6 +25,12 @@ const hostile = "</bdi></td></script><script>alert(1)</script><img src=x onerror
 // visit opens a page at noon.
 func visit(t *testing.T, options web.Options, address string) *httptest.ResponseRecorder {
 	t.Helper()
+	return visitWithin(t.Context(), t, options, address)
+}
+
+// visitWithin opens a page at noon, until ctx ends.
+func visitWithin(ctx context.Context, t *testing.T, options web.Options, address string) *httptest.ResponseRecorder {
+	t.Helper()
 	options.Now = func() time.Time { return noon }
 	pages, err := web.Pages(options)
 	if err != nil {
@@ -35,7 +41,7 @@ func visit(t *testing.T, options web.Options, address string) *httptest.Response
 		mux.Handle(pattern, page)
 	}
 	answer := httptest.NewRecorder()
-	mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))
+	mux.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, address, nil))
 	return answer
 }
 
