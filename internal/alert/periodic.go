@@ -159,25 +159,21 @@ func (x *index) update(registered *registry.Registered) error {
 	names := make(map[string]indexed, len(registered.Components))
 	for i := range registered.Components {
 		component := &registered.Components[i]
-		definition, err := component.Definition()
+		registration, err := component.Registration()
 		if err != nil {
 			return err
 		}
-		names[component.Name] = indexed{component, registry.Registration{Name: component.Name, Kind: component.Kind(), Definition: definition}}
+		names[component.Name] = indexed{component, registration}
 	}
 	x.of, x.names = registered, names
 	return nil
 }
 
-// read is the status of a component, and whether it is registered. What is known of
-// it under another definition says nothing about it.
+// read is the status of a component, and whether it is registered.
 func (x *index) read(name string, known registry.Known, now time.Time) (registry.Reading, bool) {
 	found, is := x.names[name]
-	switch {
-	case !is:
+	if !is {
 		return registry.Reading{}, false
-	case known.Registration != found.registration:
-		return found.component.Read(registry.Standing{RegisteredAt: now}, now), true
 	}
-	return found.component.Read(known.Standing, now), true
+	return found.component.ReadAs(found.registration, known, now), true
 }

@@ -133,13 +133,9 @@ func following(names []string, name string) []string {
 	return names[at:]
 }
 
-// read is the status of the component. What is known of it under another
-// definition says nothing about it.
+// read is the status of the component.
 func (o *entry) read(known registry.Known, now time.Time) registry.Reading {
-	if known.Registration != o.registration {
-		return o.component.Read(registry.Standing{RegisteredAt: known.Standing.RegisteredAt}, now)
-	}
-	return o.component.ReadKnown(known, now)
+	return o.component.ReadAs(o.registration, known, now)
 }
 
 // Component tells all that there is to know about one component. Faults: NotFound,

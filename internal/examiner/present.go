@@ -41,13 +41,11 @@ func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) err
 	registrations := make([]registry.Registration, 0, len(registered.Components))
 	for i := range registered.Components {
 		component := &registered.Components[i]
-		definition, err := component.Definition()
+		registration, err := component.Registration()
 		if err != nil {
 			return err
 		}
-		one := &entry{component: component, registration: registry.Registration{
-			Name: component.Name, Kind: component.Kind(), Definition: definition,
-		}}
+		one := &entry{component: component, registration: registration}
 		next.entries[component.Name] = one
 		next.names = append(next.names, component.Name)
 		registrations = append(registrations, one.registration)

@@ -250,6 +250,21 @@ func TestReadKnown_marksToolsThatAreNotTheAcceptedOnes(t *testing.T) {
 	}
 }
 
+func TestReadAs_takesNothingFromWhatIsKnownUnderAnotherDefinition(t *testing.T) {
+	t.Parallel()
+	known, _ := fold(registry.Known{}, brought("1", began(), registry.OutcomePassed, "sha256:aa"))
+	known.ToolsDigest, known.Standing.RegisteredAt = "sha256:bb", began()
+	c := component(1, 1)
+	if got, want := c.ReadAs(known.Registration, known, began()), c.ReadKnown(known, began()); !cmp.Equal(got, want) || got.Status != registry.Available || got.Drifting == "" {
+		t.Errorf("as what it is known as: %+v, want %+v", got, want)
+	}
+	other := known.Registration
+	other.Definition += "0"
+	if got := c.ReadAs(other, known, began()); got.Status != registry.Probing || got.ResultID != nil || got.Drifting != "" || got.Since == "" {
+		t.Errorf("as something else: %+v", got)
+	}
+}
+
 func TestTrustedWith_isTrueOfTheResultThatBroughtTheAcceptedTools(t *testing.T) {
 	t.Parallel()
 	first, second := brought("1", began(), registry.OutcomePassed, "sha256:aa"), brought("2", began().Add(1e9), registry.OutcomePassed, "sha256:aa")

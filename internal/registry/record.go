@@ -33,6 +33,12 @@ type Kept struct {
 	Document  json.RawMessage
 }
 
+// Registration is what the component is registered as.
+func (c *Component) Registration() (Registration, error) {
+	definition, err := c.Definition()
+	return Registration{Name: c.Name, Kind: c.Kind(), Definition: definition}, err
+}
+
 // Known is what a store knows of a registered component.
 type Known struct {
 	Registration Registration

@@ -267,6 +267,15 @@ func (c *Component) ReadKnown(known Known, now time.Time) Reading {
 	return reading
 }
 
+// ReadAs is ReadKnown of a component that is registered as that. What is known of it
+// under another registration says nothing about it, but when it was registered.
+func (c *Component) ReadAs(as Registration, known Known, now time.Time) Reading {
+	if known.Registration != as {
+		return c.Read(Standing{RegisteredAt: known.Standing.RegisteredAt}, now)
+	}
+	return c.ReadKnown(known, now)
+}
+
 // Read computes the status of a component at a moment.
 func (c *Component) Read(s Standing, now time.Time) Reading {
 	policy := c.Policy()
