@@ -51,6 +51,9 @@ func (h *Harness) Target() string { return h.Image }
 // bareAddress is an address without what may hold a secret.
 func bareAddress(text string) string {
 	address, err := url.Parse(text)
+	if text == "" {
+		return ""
+	}
 	if err != nil || address.Host == "" {
 		return "an address that cannot be read"
 	}

@@ -21,6 +21,7 @@ type componentView struct {
 	componentRow
 
 	Outcome  string // of the probe that was just asked for; empty when none was
+	Target   string // what its probes reach; empty when nothing says it
 	Schedule string // when it is probed, in words; empty for one that is not registered
 	Result   *resultView
 	Older    bool // the result that is shown is not the newest
@@ -79,6 +80,7 @@ func (s *site) showComponent(r *http.Request) (frame, error) {
 	}
 	view := componentView{
 		componentRow: s.row(told.Reading, nil), Schedule: s.schedule(name), Strip: s.strip(told.Hours),
+		Target:   s.Fleet.Registered().Component(name).Target(),
 		Accepted: acceptedTools{told.AcceptedDigest, s.parsed(told.AcceptedAt)},
 		Drift:    driftOf(told.Drift), Uses: s.usesOf(name),
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -10,14 +11,15 @@ import (
 // untrusted.
 type driftView struct {
 	Added, Removed []string
+	New            []toolView // how those of Added read, as far as it is shown
 	Changed        []toolView
 	Abridged       bool
 }
 
-// toolView is a tool that was changed.
+// toolView is a tool that was changed, or added.
 type toolView struct {
 	Name  string
-	What  string
+	What  string // that was changed
 	Texts []textView
 }
 
@@ -34,17 +36,35 @@ func driftOf(drift *registry.Drift) *driftView {
 		return nil
 	}
 	view := &driftView{Added: drift.Added, Removed: drift.Removed, Abridged: drift.Abridged}
+	for _, tool := range drift.New {
+		view.New = append(view.New, toolView{Name: tool.Name, Texts: textsOf(tool.Texts)})
+	}
 	for _, tool := range drift.Changed {
-		made := toolView{Name: tool.Name, What: strings.Join(tool.What, ", ")}
-		for _, text := range tool.Texts {
-			made.Texts = append(made.Texts, textView{
-				Place:  strings.TrimSpace(text.What + " " + text.At),
-				Before: marked(text.Before), After: marked(text.After), LeftOut: text.LeftOut,
-			})
-		}
-		view.Changed = append(view.Changed, made)
+		view.Changed = append(view.Changed, toolView{tool.Name, strings.Join(tool.What, ", "), textsOf(tool.Texts)})
 	}
 	return view
+}
+
+// Unread are the names of added tools of which nothing is shown beside the name.
+func (v *driftView) Unread() []string {
+	var names []string
+	for _, name := range v.Added {
+		if !slices.ContainsFunc(v.New, func(tool toolView) bool { return tool.Name == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func textsOf(changes []registry.TextChange) []textView {
+	var texts []textView
+	for _, text := range changes {
+		texts = append(texts, textView{
+			Place:  strings.TrimSpace(text.What + " " + text.At),
+			Before: marked(text.Before), After: marked(text.After), LeftOut: text.LeftOut,
+		})
+	}
+	return texts
 }
 
 // marked shows where lines end and where tabs are, since white space may be what has

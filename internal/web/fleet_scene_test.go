@@ -136,11 +136,25 @@ func (f foreign) fleet(t *testing.T) *fleetDouble {
 			{Outcome: registry.OutcomeUndecided, Latency: time.Millisecond, Proof: summary.Proof},
 			{Outcome: summary.Outcome, Latency: 1200 * time.Millisecond, Proof: summary.Proof},
 		}
-		made.registered.Components = append(made.registered.Components, registry.Component{Name: name, Spec: &registry.MCPServer{}, Rise: 2, Fall: 3})
+		made.registered.Components = append(made.registered.Components, registry.Component{Name: name, Spec: f.spec(kept.Kind), Rise: 2, Fall: 3})
 	}
 	f.history(made)
 	f.lists(made)
 	return made
+}
+
+// spec is what a component of a kind is.
+func (f foreign) spec(kind registry.Kind) registry.Spec {
+	server := registry.MCPServer{URL: "https://scan.example/" + f("mcp") + "?key=hunter2"}
+	switch kind {
+	case registry.KindModel:
+		return &registry.Model{Model: f("adder-1"), BaseURL: "https://models.example/v1?key=hunter2"}
+	case registry.KindHarness:
+		return &registry.Harness{Image: f("registry.example/tools/scan@sha256:00")}
+	case registry.KindKnowledgeBase:
+		return &registry.KnowledgeBase{MCPServer: server}
+	}
+	return &server
 }
 
 // history adds what became of the scanner.
@@ -148,7 +162,10 @@ func (f foreign) history(made *fleetDouble) {
 	view := made.views["scanner"]
 	view.Drifting, view.AcceptedDigest, view.AcceptedAt = registry.DriftBlocks, "sha256:"+strings.Repeat("ef", 32), noon.Add(-48*time.Hour).Format(time.RFC3339)
 	view.Drift = &registry.Drift{
-		Added: []string{f("whois")}, Removed: []string{f("ping")}, Abridged: true,
+		Added: []string{f("dig"), f("whois")}, Removed: []string{f("ping")}, Abridged: true,
+		New: []registry.NewTool{{Name: f("whois"), Texts: []registry.TextChange{
+			{What: "description", After: new(f("Ask who owns a name."))}, {What: "inputSchema", At: f("properties.name"), After: new(f(`{"type":"string"}`))},
+		}}},
 		Changed: []registry.ToolChange{{Name: f("scan"), What: []string{"description"}, Texts: []registry.TextChange{
 			{What: "description", Before: new(f("Scan\na host.")), After: new(f("Scan\ta host.")), LeftOut: 12},
 			{What: "inputSchema", At: f("properties.host"), After: new("")},

@@ -234,3 +234,53 @@ func TestRows_sayHowLongAProbeTookInItsUnit(t *testing.T) {
 		}
 	}
 }
+
+// Nobody may take it for one that works.
+func TestRows_markOneThatNoPreflightTakesBesideItsStatus(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	fleet.readings[0].Status, fleet.readings[0].Drifting = registry.Available, registry.DriftBlocks
+	view := fleet.views["files"]
+	view.Reading = fleet.readings[0]
+	fleet.views["files"] = view
+	options := web.Options{Fleet: fleet}
+	status := `<span class="status"><i class="lamp warn" aria-hidden="true"></i>available</span>`
+	mark := ` <span class="mark bad">refused by preflight: tools changed</span>`
+	for path, wanted := range map[string]string{
+		"/": `<td role="cell" class="held">` + status + mark, "/components": `<td role="cell" class="held">` + status + mark,
+		"/components/files": `<span class="big">` + status + `</span>` + mark,
+	} {
+		page := visit(t, options, path).Body.String()
+		if !strings.Contains(page, wanted) {
+			t.Errorf("%s: the mark does not stand beside the status", path)
+		}
+		if said := `data-said="files is available, refused by preflight: tools changed"`; !strings.Contains(page, said) {
+			t.Errorf("%s: who hears the page is not told", path)
+		}
+	}
+}
+
+func TestComponent_saysWhatIsProbedAndNoSecret(t *testing.T) {
+	options := foreign(asItIs).opened(t)
+	for name, target := range map[string]string{
+		"scanner": "https://scan.example/mcp", "handbook": "https://scan.example/mcp", "writer": "adder-1 at https://models.example/v1",
+		"image": "registry.example/tools/scan@sha256:00",
+	} {
+		page := visit(t, options, "/components/"+name).Body.String()
+		if !strings.Contains(page, "<p>Target <code><bdi>"+target+"</bdi></code></p>") || strings.Contains(page, "hunter2") {
+			t.Errorf("%s: it does not say that it probes %s, or shows a secret", name, target)
+		}
+	}
+}
+
+// Who reads from top to bottom has read what is accepted before the command.
+func TestComponent_offersToAcceptToolsBelowWhatHasChanged(t *testing.T) {
+	page := visit(t, foreign(asItIs).opened(t), "/components/scanner").Body.String()
+	last := 0
+	for _, wanted := range []string{`<h2 id="drifted">`, "<bdi>whois</bdi>", "Ask who owns a name.", "<bdi>dig</bdi>", "<bdi>ping</bdi>", "Scan\\n", "Not all that has changed", "countersign component accept scanner"} {
+		at := strings.Index(page, wanted)
+		if at <= last {
+			t.Errorf("%q does not stand below what goes before it", wanted)
+		}
+		last = at
+	}
+}

@@ -44,7 +44,7 @@ func marksOf(reading registry.Reading) []string {
 }
 
 // markRefused marks a component that no preflight takes as it is, whatever its status.
-const markRefused = "tools changed, refused"
+const markRefused = "refused by preflight: tools changed"
 
 // isGrave reports whether a mark says more than that something asks for attention.
 func isGrave(mark string) bool { return mark == markRefused }
@@ -64,10 +64,47 @@ type componentRow struct {
 // Says is what the row says, for those who hear of changes. One that flaps is told
 // once, and not each time that it changes.
 func (r componentRow) Says() string {
+	said := r.Name + " is " + string(r.Status)
 	if r.Flapping {
-		return r.Name + " is flapping"
+		said = r.Name + " is flapping"
 	}
-	return r.Name + " is " + string(r.Status)
+	if r.refused() {
+		said += ", " + markRefused
+	}
+	return said
+}
+
+// Lamp is how its status looks: one that no preflight takes is not green.
+func (r componentRow) Lamp() string { return lampFor(r.Reading) }
+
+// Grave are the marks that stand beside its status.
+func (r componentRow) Grave() []string { return marksThat(isGrave, r.Marks) }
+
+// Minor are the marks that stand beside its reason.
+func (r componentRow) Minor() []string {
+	return marksThat(func(mark string) bool { return !isGrave(mark) }, r.Marks)
+}
+
+// refused reports whether no preflight takes it, whatever its status.
+func (r componentRow) refused() bool { return r.Drifting == registry.DriftBlocks }
+
+// lampFor is how the status of a component looks: one that no preflight takes is not
+// green.
+func lampFor(reading registry.Reading) string {
+	if reading.Status == registry.Available && reading.Drifting == registry.DriftBlocks {
+		return lampOf("allowed_on_fallback")
+	}
+	return lampOf(reading.Status)
+}
+
+func marksThat(are func(string) bool, marks []string) []string {
+	var those []string
+	for _, mark := range marks {
+		if are(mark) {
+			those = append(those, mark)
+		}
+	}
+	return those
 }
 
 // row is a component in a list, with its latest results where they were read.

@@ -31,6 +31,19 @@ func functions() template.FuncMap {
 	}
 }
 
+// typed is a command as it has to be typed to reach what this server shows.
+func (s *site) typed(command string) string {
+	arguments := ""
+	switch words := strings.Fields(command); {
+	case len(words) < 2 || words[0] != "countersign":
+	case words[1] == "task":
+		arguments = s.ForTasks
+	case words[1] == "component" || words[1] == "preflight" || words[1] == "probe":
+		arguments = s.ForRegistry
+	}
+	return strings.TrimSuffix(command+" "+arguments, " ")
+}
+
 // visible writes control and direction characters of untrusted text, other than
 // line feed and tab, as escapes (\u202e), so that they can be read but do nothing.
 func visible(text string) string {

@@ -64,7 +64,7 @@ func newSite(options Options) (*site, error) {
 		}
 	}
 	var err error
-	s.layout, err = template.New("layout.tmpl").Funcs(functions()).ParseFS(files, "templates/layout.tmpl", "templates/parts.tmpl")
+	s.layout, err = template.New("layout.tmpl").Funcs(functions()).Funcs(template.FuncMap{"typed": s.typed}).ParseFS(files, "templates/layout.tmpl", "templates/parts.tmpl")
 	if err != nil {
 		return nil, fmt.Errorf("parse the layout of the pages: %w", err)
 	}

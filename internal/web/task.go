@@ -18,7 +18,7 @@ type taskView struct {
 	Altered    string // what the record says against the task; empty when it holds
 	Doubt      task.Doubt
 	Missing    missing
-	Command    string // the next one for people
+	Commands   []string // one of which comes next, for people
 	Steps      []taskStep
 	Lineage    []lineageRow // newest first; empty when the task stands alone
 	LineageCut bool         // there may be more of it
@@ -73,7 +73,7 @@ func (s *site) showTask(r *http.Request) (frame, error) {
 		return frame{}, fmt.Errorf("read task %s: %w", r.PathValue("id"), forPeople(err))
 	}
 	view := taskView{
-		Task: told, Altered: altered, Missing: missingOf(told, altered != ""), Command: nextCommand(told, altered != ""), Steps: s.stepsOf(told, transitions),
+		Task: told, Altered: altered, Missing: missingOf(told, altered != ""), Commands: nextCommands(told, altered != ""), Steps: s.stepsOf(told, transitions),
 		Doubt: task.DoubtOf(transitions),
 	}
 	since := sinceOf(told)
@@ -123,32 +123,34 @@ func missingOf(told task.Task, altered bool) missing {
 		return missing{Sentence: fmt.Sprintf("Nothing: %s did it, and %s countersigned.", told.ClaimedBy, told.VerifiedBy)}
 	case task.Rejected:
 		if told.SupersededBy != "" {
-			return missing{Sentence: "Nothing here: the rejection stands for ever, and the work goes on in", Successor: told.SupersededBy}
+			return missing{Sentence: "Nothing: rejected is final. The work goes on in", Successor: told.SupersededBy}
 		}
-		return missing{Sentence: "A new task that supersedes this one: the rejection stands for ever. Agents call create_task with supersedes."}
+		return missing{Sentence: "Nothing: rejected is final. Go on with a new task that supersedes it:"}
 	}
 	return missing{Sentence: "Nobody knows: this status is none of a task."}
 }
 
-// nextCommand is what a person may call next; it is ready to paste but for the words
-// in capitals.
-func nextCommand(told task.Task, altered bool) string {
-	show := fmt.Sprintf("countersign task show %s", told.TaskID)
+// nextCommands are what a person may call next, one of them; they are ready to paste
+// but for the words in capitals.
+func nextCommands(told task.Task, altered bool) []string {
+	show := func(id task.ID) []string { return []string{"countersign task show " + string(id)} }
 	if altered {
-		return show
+		return show(told.TaskID)
 	}
 	switch told.Status {
 	case task.Pending:
-		return fmt.Sprintf("countersign task claim %s --agent-id PROVER --evidence-file FILE", told.TaskID)
+		return []string{fmt.Sprintf("countersign task claim %s --agent-id PROVER --evidence-file FILE", told.TaskID)}
 	case task.Claimed:
-		return fmt.Sprintf("countersign task verify %s --agent-id VERIFIER --verdict VERDICT --notes NOTES", told.TaskID)
+		verify := fmt.Sprintf("countersign task verify %s --agent-id VERIFIER --verdict ", told.TaskID)
+		return []string{verify + "verified --notes NOTES", verify + "rejected --notes NOTES"}
 	case task.Rejected:
-		if told.SupersededBy == "" {
-			return fmt.Sprintf("countersign task create --agent-id AGENT --supersedes %s --title TITLE --criterion CRITERION", told.TaskID)
+		if told.SupersededBy != "" {
+			return show(told.SupersededBy)
 		}
+		return []string{fmt.Sprintf("countersign task create --agent-id AGENT --supersedes %s --title TITLE --criterion CRITERION", told.TaskID)}
 	case task.Verified:
 	}
-	return show
+	return show(told.TaskID)
 }
 
 // stepsOf is the timeline: from the transitions on record, or without them from

@@ -174,3 +174,26 @@ func TestTask_showsTheBeginningOfLongTextsAndAllOfItBelow(t *testing.T) {
 		t.Errorf("%d lines are shown at first", lines)
 	}
 }
+
+func TestTask_offersWhatCanComeNext(t *testing.T) {
+	superseded := wholeTask(task.Rejected)
+	superseded.whole.SupersededBy = taskOf(2)
+	verify := "countersign task verify " + string(taskOf(1)) + " --agent-id VERIFIER --verdict "
+	for name, scene := range map[string]struct {
+		gate   *gateDouble
+		wanted []string
+	}{
+		"claimed": {wholeTask(task.Claimed), []string{verify + "verified --notes NOTES", verify + "rejected --notes NOTES"}},
+		"rejected": {wholeTask(task.Rejected), []string{
+			"Nothing: rejected is final. Go on with a new task that supersedes it:", "countersign task create --agent-id AGENT --supersedes " + string(taskOf(1)),
+		}},
+		"superseded": {superseded, []string{"Nothing: rejected is final. The work goes on in", "countersign task show " + string(taskOf(2))}},
+	} {
+		page := visit(t, web.Options{Tasks: scene.gate, Agents: &countDouble{lineage: someLineage()}}, "/tasks/x").Body.String()
+		for _, wanted := range scene.wanted {
+			if !strings.Contains(page, wanted) {
+				t.Errorf("%s: the page does not say %s", name, wanted)
+			}
+		}
+	}
+}

@@ -29,6 +29,10 @@ type Options struct {
 	OverHTTP  string
 	OverStdio string
 	Registry  RegistryClients
+	// What commands that are printed have to be given beside their words, ready for a
+	// shell, without passwords: those about tasks, and those that read the configuration
+	// file. Empty where they find both by themselves.
+	ForTasks, ForRegistry string
 	// Rejected returns what became of the configuration file while the server runs;
 	// nil while the newest one is in force. A nil function always does. It is called
 	// for each page and returns at once.
