@@ -156,6 +156,9 @@ func TestRunView_tellsTheReadingsOfItsSlotsAndItsNewestPreflights(t *testing.T) 
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if view.Slots[0].Fills != "asm" || view.Slots[1].Fills != "" {
+		t.Errorf("the slots are filled by %q and %q", view.Slots[0].Fills, view.Slots[1].Fills)
+	}
 	if len(view.Preflights) != registry.ShownPreflights || short(view.Preflights[0].Preflight) != "allowed recon=asm (asm-eu: status) author=nothing (writer: status)" ||
 		view.Preflights[0].Preflight.Ticket == nil {
 		t.Errorf("%d preflights, the first is %s", len(view.Preflights), short(view.Preflights[0].Preflight))
@@ -181,6 +184,7 @@ func TestSlotPage_tellsTheReadingsOfItsSlotsInOneQuestion(t *testing.T) {
 			for _, each := range slot.Components {
 				line += " " + each.Name + "=" + string(each.Status)
 			}
+			line += " filled by " + slot.Fills
 			slots = append(slots, line)
 		}
 		return slots, page.NextCursor
@@ -190,9 +194,9 @@ func TestSlotPage_tellsTheReadingsOfItsSlotsInOneQuestion(t *testing.T) {
 		want  []string
 		next  string
 	}{
-		{registry.PageQuery{}, []string{"author 0  writer=available", "recon 60000 1.0 asm=available asm-eu=available"}, ""},
-		{registry.PageQuery{Limit: 1}, []string{"author 0  writer=available"}, "author"},
-		{registry.PageQuery{Limit: 1, Cursor: "author"}, []string{"recon 60000 1.0 asm=available asm-eu=available"}, ""},
+		{registry.PageQuery{}, []string{"author 0  writer=available filled by writer", "recon 60000 1.0 asm=available asm-eu=available filled by asm"}, ""},
+		{registry.PageQuery{Limit: 1}, []string{"author 0  writer=available filled by writer"}, "author"},
+		{registry.PageQuery{Limit: 1, Cursor: "author"}, []string{"recon 60000 1.0 asm=available asm-eu=available filled by asm"}, ""},
 		{registry.PageQuery{Cursor: "recon"}, nil, ""},
 	} {
 		n.store.asked = nil

@@ -47,6 +47,9 @@ type SlotView struct {
 	MinVersion   string    `json:"min_version,omitempty"`
 	MaxAgeMs     int64     `json:"max_age_ms,omitempty"` // 0: a preflight always probes
 	Components   []Reading `json:"components"`           // the primary and the fallbacks, in order, as they are now
+	// Fills is the component that would fill the slot, going by the statuses; empty
+	// when none would. A preflight does not go by them: it probes, and judges.
+	Fills string `json:"fills,omitempty"`
 }
 
 // RunSlotView is a slot of a run as it is told.

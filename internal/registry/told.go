@@ -31,9 +31,18 @@ func (s *Slot) View(readings map[string]Reading) SlotView {
 	for _, name := range s.Components() {
 		if reading, ok := readings[name]; ok {
 			view.Components = append(view.Components, reading)
+			if view.Fills == "" && reading.canFill() {
+				view.Fills = name
+			}
 		}
 	}
 	return view
+}
+
+// canFill reports whether a component may fill a slot going by its status: it is
+// available, and a preflight does not refuse its tools.
+func (r *Reading) canFill() bool {
+	return r.Status == Available && r.Drifting != DriftBlocks
 }
 
 // Summary is what a list tells of the preflight.

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,31 @@ func TestLists_haveTheShapesOfTheContract(t *testing.T) {
 		},
 	} {
 		golden(t, name, answer)
+	}
+}
+
+func TestView_saysWhatFillsASlotGoingByTheStatuses(t *testing.T) {
+	t.Parallel()
+	readings := map[string]registry.Reading{
+		"up": {Status: registry.Available}, "degraded": {Status: registry.Available, Degraded: true, Flapping: true},
+		"warned": {Status: registry.Available, Drifting: registry.DriftWarns}, "blocked": {Status: registry.Available, Drifting: registry.DriftBlocks},
+		"down": {Status: registry.Unavailable}, "stale": {Status: registry.Unknown}, "begun": {Status: registry.Probing},
+	}
+	for want, components := range map[string][]string{
+		"up":       {"up", "degraded"},          // the primary
+		"warned":   {"warned", "up"},            // whose changed tools are warned of
+		"degraded": {"down", "degraded", "up"},  // the first fallback that is available
+		"":         {"stale", "begun", "down"},  // nothing that is not available
+		"blocked?": {"blocked"},                 // nor what a preflight refuses
+		"gone?":    {"gone", "blocked", "gone"}, // nor what is not registered
+	} {
+		slot := registry.Slot{Name: "recon", Primary: components[0], Fallbacks: components[1:]}
+		if strings.HasSuffix(want, "?") {
+			want = ""
+		}
+		if got := slot.View(readings).Fills; got != want {
+			t.Errorf("of %v it is filled by %q, want %q", components, got, want)
+		}
 	}
 }
 

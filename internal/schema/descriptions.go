@@ -86,6 +86,7 @@ func describedRuns() map[string]string {
 	return map[string]string{
 		"Slot.max_age_ms":           "How old a result may be for a preflight to reuse it. Absent: it always probes.",
 		"Slot.components":           "The primary and the fallbacks, in order, as they are now.",
+		"Slot.fills":                "The component that would fill it, going by the statuses. Absent when none would. A preflight probes instead, and judges.",
 		"SlotPage.next_cursor":      nextPage,
 		"Run.preflights":            fmt.Sprintf("The newest first, at most %d.", registry.ShownPreflights),
 		"RunSummary.last_preflight": "The newest preflight. Absent when there was none.",
