@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,12 @@ const (
 	envTracesProtocol = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
 	envExporter       = "OTEL_TRACES_EXPORTER"
 	envDisabled       = "OTEL_SDK_DISABLED"
+	envHeaders        = "OTEL_EXPORTER_OTLP_HEADERS"
+	envTracesHeaders  = "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 )
+
+// headerName is a name that HTTP allows (RFC 9110, section 5.6.2).
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
 // Tracing sends the spans of this process to a collector, or does nothing.
 type Tracing struct {
@@ -57,7 +63,7 @@ type Tracing struct {
 // until it takes them again.
 //
 // Faults: InvalidArgument for an endpoint that is no HTTP URL, and for a protocol
-// or exporter that is not spoken.
+// or exporter that is not spoken, and headers that cannot be read.
 func NewTracing(ctx context.Context, getenv func(string) string, version string, log *slog.Logger) (*Tracing, error) {
 	wanted, err := wantsTraces(getenv)
 	if err != nil || !wanted {
@@ -75,7 +81,7 @@ func NewTracing(ctx context.Context, getenv func(string) string, version string,
 		resource.WithAttributes(attribute.String("service.name", "countersign"), attribute.String("service.version", version)),
 		resource.WithFromEnv())
 	if err != nil {
-		log.WarnContext(ctx, "the resource of traces is described in part", slog.Any("error", err))
+		log.WarnContext(ctx, "the resource of traces is described in part", slog.Any("cause", err))
 	}
 	out := &sender{SpanExporter: exporter, log: log}
 	return &Tracing{
@@ -107,7 +113,26 @@ func wantsTraces(getenv func(string) string) (bool, error) {
 		return false, fault.New(fault.InvalidArgument, "%s is not an http or https URL", from).
 			With(fault.Field, from).WithHint("Give the URL of a collector, such as http://127.0.0.1:4318, or unset it.")
 	}
-	return true, nil
+	return true, checkHeaders(getenv)
+}
+
+// checkHeaders refuses headers that the SDK cannot read: it would write what they
+// hold, which may be secret, to standard error, and go on without them.
+func checkHeaders(getenv func(string) string) error {
+	for _, variable := range []string{envHeaders, envTracesHeaders} {
+		for header := range strings.SplitSeq(getenv(variable), ",") {
+			if strings.TrimSpace(header) == "" {
+				continue
+			}
+			name, value, found := strings.Cut(header, "=")
+			_, err := url.PathUnescape(value)
+			if err != nil || !found || !headerName.MatchString(strings.TrimSpace(name)) {
+				return fault.New(fault.InvalidArgument, "%s is not a list of NAME=VALUE", variable).With(fault.Field, variable).
+					WithHint("Separate the headers by commas, and write a %% or a comma in a value as %%25 or %%2C.")
+			}
+		}
+	}
+	return nil
 }
 
 func unspoken(variable, value, instead string) error {
@@ -162,6 +187,6 @@ func (s *sender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan)
 func (s *sender) tell(ctx context.Context, err error) {
 	if !s.failed.Swap(true) {
 		s.log.WarnContext(ctx, "the collector does not take traces; they are dropped, and this is told once until it does",
-			slog.String("error", registry.Shorten(err.Error(), registry.MaxDetail)))
+			slog.String("cause", registry.Shorten(err.Error(), registry.MaxDetail)))
 	}
 }
