@@ -72,7 +72,7 @@ func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				s.Log.WarnContext(ctx, "what a receiver is told cannot be noted; trying on", slog.String("receiver", r.Name), slog.Any("error", err))
+				s.Log.WarnContext(ctx, "what a receiver is told cannot be noted; trying on", slog.String("receiver", r.Name), slog.Any("cause", err))
 			}
 			wait = lookEvery
 		}
@@ -150,7 +150,7 @@ func (s *shift) tell(ctx context.Context, r *reception, batch []pending) error {
 		if begun[i].GivenUp {
 			s.Observer.GivenUp(r.Name)
 			s.Log.ErrorContext(ctx, "an alert could not be told and is given up", slog.String("receiver", r.Name), slog.String("alert", held[i].alert.Key),
-				slog.String("state", string(held[i].alert.State)), slog.Int("attempts", begun[i].Attempts), slog.Any("error", o.err))
+				slog.String("state", string(held[i].alert.State)), slog.Int("attempts", begun[i].Attempts), slog.Any("cause", o.err))
 		}
 	}
 	return s.noteAll(ctx, held, begun)
@@ -198,7 +198,7 @@ func (s *shift) judge(ctx context.Context, r *reception, held []pending, o outco
 		level = slog.LevelWarn
 	}
 	s.Log.Log(ctx, level, "a receiver has not taken an alert", slog.String("receiver", r.Name), slog.String("alert", held[0].alert.Key),
-		slog.Int("alerts", len(held)), slog.Int("failures", seen.Failures), slog.Any("error", o.err))
+		slog.Int("alerts", len(held)), slog.Int("failures", seen.Failures), slog.Any("cause", o.err))
 }
 
 // noteAll writes deliveries. Reminders are not worth a write: another process would

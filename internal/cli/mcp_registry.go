@@ -37,7 +37,7 @@ func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, tracer trace
 		log.InfoContext(ctx, "serving the registry over MCP on stdio", slog.String("config", examined.loaded.File),
 			slog.String("database", examined.database.Location()), slog.Int("components", len(examined.loaded.Components)))
 		if err := examined.trim(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "the history could not be trimmed", slog.Any("error", err))
+			log.WarnContext(ctx, "the history could not be trimmed", slog.Any("cause", err))
 		}
 		return examined.database, nil
 	})

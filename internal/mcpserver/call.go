@@ -79,7 +79,7 @@ func (s *Server) refusal(ctx context.Context, name string, err error) *fault.Err
 		return s.hide(ctx, name, err)
 	}
 	if coded.Code == fault.Unavailable && !errors.Is(err, context.Canceled) {
-		s.log.WarnContext(ctx, "a call could not be served", "tool", name, "error", err.Error())
+		s.log.WarnContext(ctx, "a call could not be served", "tool", name, "cause", err.Error())
 	}
 	return coded
 }

@@ -204,7 +204,7 @@ func (b *batch) attempt(parting context.Context, results []unstored) error {
 func (b *batch) drop(ctx context.Context, results []unstored, why error) {
 	b.settle(results, false)
 	b.observer.Dropped(len(results))
-	b.log.ErrorContext(ctx, "results were dropped: they could not be stored", slog.Int("results", len(results)), slog.Any("error", why))
+	b.log.ErrorContext(ctx, "results were dropped: they could not be stored", slog.Int("results", len(results)), slog.Any("cause", why))
 }
 
 // forsake drops what is left when a shift has ended.

@@ -169,7 +169,7 @@ func (s *shift) finish(ctx context.Context, end ending) {
 		return
 	case end.err != nil:
 		if ctx.Err() == nil {
-			s.log.WarnContext(ctx, "a component could not be probed", slog.String("component", e.name), slog.Any("error", end.err))
+			s.log.WarnContext(ctx, "a component could not be probed", slog.String("component", e.name), slog.Any("cause", end.err))
 		}
 		e.reschedule(now)
 	case end.record.Registration.Definition != e.definition:

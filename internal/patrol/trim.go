@@ -48,7 +48,7 @@ func (s *shift) trimUntil(ctx context.Context, retention registry.Retention, end
 		removed, err := s.store.Trim(calling, time.Now(), retention, trimStep)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "the history could not be trimmed", slog.Any("error", err))
+			s.log.WarnContext(ctx, "the history could not be trimmed", slog.Any("cause", err))
 		}
 		if err != nil || removed < trimStep {
 			return

@@ -28,7 +28,7 @@ func TestNewLogger_makesForeignTextInertWhereverItStands(t *testing.T) {
 			t.Fatal(err)
 		}
 		log.With("with", controlling).WithGroup("group").LogAttrs(t.Context(), slog.LevelInfo, "m"+controlling,
-			slog.String("text", controlling), slog.Any("error", errors.New(controlling)),
+			slog.String("text", controlling), slog.Any("cause", errors.New(controlling)),
 			slog.Any("list", []string{controlling}), slog.String("k"+controlling, "v"), slog.Group("g"+controlling, slog.String("inner", controlling)))
 		line := out.String()
 		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
@@ -44,12 +44,12 @@ func TestNewLogger_makesForeignTextInertWhereverItStands(t *testing.T) {
 		}
 		var record struct {
 			With  string
-			Group struct{ Text, Error string }
+			Group struct{ Text, Cause string }
 		}
 		if err := json.Unmarshal(out.Bytes(), &record); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if record.With != controlling || record.Group.Text != controlling || record.Group.Error != controlling {
+		if record.With != controlling || record.Group.Text != controlling || record.Group.Cause != controlling {
 			t.Errorf("the record reads %q", record)
 		}
 	}
