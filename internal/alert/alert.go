@@ -17,12 +17,14 @@ import (
 // Kind says what an alert is about.
 type Kind string
 
-// The kinds. A receiver may choose among the first three; the last is told to all.
+// The kinds. A receiver may choose among the first three; OfAlerts is told to all,
+// OfTest only by Try.
 const (
 	OfComponent Kind = "component" // Subject is the name of a component that is unavailable
 	OfRun       Kind = "run"       // Subject is the name of a run that started on a fallback
 	OfTask      Kind = "task"      // Subject is the id of a task whose claim waits for its verdict
 	OfAlerts    Kind = "alerts"    // there are more alerts than are kept
+	OfTest      Kind = "test"      // nothing is wrong: somebody tries the receivers
 )
 
 // Kinds returns the kinds that a receiver may choose, in the order in which they

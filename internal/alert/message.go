@@ -68,8 +68,12 @@ func messageOf(a *Alert, public string) Message {
 }
 
 func severityOf(kind Kind) string {
-	if kind == OfComponent {
+	switch kind {
+	case OfComponent:
 		return "critical"
+	case OfTest:
+		return "info"
+	case OfRun, OfTask, OfAlerts:
 	}
 	return "warning"
 }
@@ -84,6 +88,8 @@ func pageOf(a *Alert, public string) string {
 		return public + "/runs/" + url.PathEscape(a.Subject)
 	case OfTask:
 		return public + "/tasks/" + url.PathEscape(a.Subject)
+	case OfTest:
+		return public + "/connect"
 	case OfAlerts:
 	}
 	return public + "/"
@@ -102,6 +108,8 @@ func hintOf(a *Alert) string {
 		return "Have another agent than the prover verify or reject it."
 	case OfAlerts:
 		return "Look at the pages: what they show is not bounded by this."
+	case OfTest:
+		return "Nothing is to be done."
 	case OfComponent, OfRun:
 	}
 	return ""
@@ -129,6 +137,7 @@ func Examples() []Alert {
 			Ended: "the claim was verified",
 		}},
 		{Kind: OfAlerts, Subject: "open", Said: Said{Summary: "there are more than 10000 alerts", Ended: "there is room for alerts again"}},
+		testAlert(at),
 	} {
 		a.ID, a.Key, a.State, a.Since, a.ChangedAt = "01890a5d-ac96-774b-bcce-b302099a8059", keyOf(a.Kind, a.Subject), Firing, at, at
 		examples = append(examples, a, a.ended(at.Add(time.Minute), at.Add(time.Minute), a.Said.Ended))

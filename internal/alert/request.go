@@ -12,6 +12,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -86,7 +87,7 @@ func (m maker) webhookBody(p *pending) ([]byte, error) {
 
 // address is where to post to.
 func (m maker) address() (string, error) {
-	text, err := m.receiver.URL.Reveal(m.resolve)
+	text, err := m.receiver.URL.Reveal(m.lookUp)
 	if err != nil {
 		return "", err
 	}
@@ -135,9 +136,18 @@ func (m maker) header() (http.Header, error) {
 	return header, nil
 }
 
+// lookUp resolves a reference. Of a fault it keeps what people are to read.
+func (m maker) lookUp(reference string) (string, error) {
+	text, err := m.resolve(reference)
+	if coded, ok := fault.Of(err); ok {
+		err = errors.New(coded.Message)
+	}
+	return text, err
+}
+
 // reveal reads a secret that goes into a header; what is to be found is said by use.
 func (m maker) reveal(use string, secret registry.Secret) (string, error) {
-	text, err := secret.Reveal(m.resolve)
+	text, err := secret.Reveal(m.lookUp)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", use, err)
@@ -149,7 +159,7 @@ func (m maker) reveal(use string, secret registry.Secret) (string, error) {
 
 // sign adds the headers of Standard Webhooks.
 func (m maker) sign(made *request, id string, now time.Time) error {
-	text, err := m.receiver.Signing.Reveal(m.resolve)
+	text, err := m.receiver.Signing.Reveal(m.lookUp)
 	if err != nil {
 		return fmt.Errorf("the secret to sign with: %w", err)
 	}
@@ -224,6 +234,8 @@ func postableOf(a *Alert, public string, now time.Time) postable {
 		p.Labels["alertname"], p.Labels["task_id"] = "CountersignClaimWaits", a.Subject
 	case OfAlerts:
 		p.Labels["alertname"] = "CountersignTooManyAlerts"
+	case OfTest:
+		p.Labels["alertname"] = "CountersignTest"
 	}
 	for name, value := range map[string]string{"kind": string(a.Said.Component), "cause": string(firstCause(a.Said.Causes))} {
 		if value != "" {

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/config"
@@ -15,12 +18,14 @@ import (
 type configCheckCommand struct {
 	File configFlag `embed:""`
 	Path string     `arg:"" optional:"" help:"The same as --config FILE." name:"file"`
+	Send bool       `help:"Send one message, marked as a test, to each receiver of alerts, and say whether it was taken." name:"send-test-alert"`
 }
 
 // Help is what config check --help says beyond its one line.
 func (*configCheckCommand) Help() string {
-	return "Every problem is shown with its line. 0: the file is valid; 1: it is not; 2: there is no file, or it cannot be read. " +
-		"Secrets and programs that cannot be had from here are warnings, since the server may run elsewhere. No server is asked."
+	return "Every problem is shown with its line. 0: the file is valid; 1: it is not, or a test alert was not taken; 2: there is no file, or it " +
+		"cannot be read. Secrets and programs that cannot be had from here are warnings, since the server may run elsewhere. " +
+		"No server is asked, and without --send-test-alert nobody is told anything."
 }
 
 // configChecked is the answer, with --json.
@@ -34,6 +39,15 @@ type configChecked struct {
 	Slots      []checkedSlot      `json:"slots"`
 	Runs       []checkedRun       `json:"runs"`
 	Receivers  []checkedReceiver  `json:"receivers"` // of alerts
+	ClaimWaits int64              `json:"claim_waits_ms,omitempty"`
+	Tests      []checkedTest      `json:"test_alerts,omitempty"` // with --send-test-alert
+}
+
+// checkedTest is what came of a test alert.
+type checkedTest struct {
+	Receiver string `json:"receiver"`
+	Taken    bool   `json:"taken"`
+	Reason   string `json:"reason,omitempty"` // why it was not taken
 }
 
 type checkedReceiver struct {
@@ -70,7 +84,7 @@ type checkedRunSlot struct {
 }
 
 // Run checks the file and prints what is wrong, or else what it holds.
-func (c *configCheckCommand) Run(p *process) error {
+func (c *configCheckCommand) Run(ctx context.Context, p *process) error {
 	if c.Path != "" && c.File.Config != "" {
 		return fault.New(fault.InvalidArgument, "there are two files: %s and --config %s", c.Path, c.File.Config).
 			WithHint("Name one of them.")
@@ -87,6 +101,11 @@ func (c *configCheckCommand) Run(p *process) error {
 	checked := checkedConfig(file, loaded, invalid)
 	if invalid == nil {
 		checked.Warnings = append(checked.Warnings, loaded.Warnings(p.resolver())...)
+		if c.Send {
+			if checked.Tests, err = testAlerts(ctx, p, file, loaded); err != nil {
+				return err
+			}
+		}
 	}
 	if p.JSON {
 		err = printJSON(p.Out, checked)
@@ -96,10 +115,33 @@ func (c *configCheckCommand) Run(p *process) error {
 	if err != nil {
 		return fmt.Errorf("print what is in the file: %w", err)
 	}
-	if !checked.Valid {
+	untaken := func(test checkedTest) bool { return !test.Taken }
+	if !checked.Valid || slices.ContainsFunc(checked.Tests, untaken) {
 		return errNo
 	}
 	return nil
+}
+
+// testAlerts sends a test to every receiver. Fault: InvalidArgument without any.
+func testAlerts(ctx context.Context, p *process, file string, loaded *config.Config) ([]checkedTest, error) {
+	settings := loaded.Alerts
+	if len(settings.Receivers) == 0 {
+		return nil, fault.New(fault.InvalidArgument, "%s names no receiver of alerts", file).
+			With(fault.Field, "--send-test-alert").WithHint("Add one below alerts: docs/ALERTS.md shows how.")
+	}
+	if settings.PublicURL == "" {
+		settings.PublicURL = "http://" + cmp.Or(loaded.Listen, defaultListen)
+	}
+	defer showProgress(ctx, p.Err, "sending test alerts")()
+	var tests []checkedTest
+	for _, trial := range alert.Try(ctx, &settings, p.resolver().Resolve, time.Now()) {
+		test := checkedTest{Receiver: trial.Receiver, Taken: trial.Err == nil}
+		if trial.Err != nil {
+			test.Reason = trial.Err.Error()
+		}
+		tests = append(tests, test)
+	}
+	return tests, nil
 }
 
 // checkedConfig is the answer without warnings; one of loaded and invalid is nil.
@@ -130,6 +172,9 @@ func checkedConfig(file string, loaded *config.Config, invalid *config.Invalid) 
 			run.Slots = append(run.Slots, checkedRunSlot{slot.Slot, slot.Required})
 		}
 		checked.Runs = append(checked.Runs, run)
+	}
+	if len(loaded.Alerts.Receivers) > 0 {
+		checked.ClaimWaits = loaded.Alerts.ClaimWaits.Milliseconds()
 	}
 	for i := range loaded.Alerts.Receivers {
 		each := &loaded.Alerts.Receivers[i]

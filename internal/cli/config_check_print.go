@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,27 +24,42 @@ func (c configChecked) text(paint painter) string {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s is %s: %s\n", paint.bold(visible(c.File)), paint.green("valid"), strings.Join(counts, ", "))
-	var components, slots, runs [][2]string
-	for _, each := range c.Components {
-		components = append(components, [2]string{each.Name, fmt.Sprintf("%s  %-11s  %s", each.Kind, each.Profile, each.Target)})
-	}
+	var slots, runs [][2]string
 	for _, each := range c.Slots {
 		slots = append(slots, [2]string{each.Name, each.text()})
 	}
 	for _, each := range c.Runs {
 		runs = append(runs, [2]string{each.Name, each.text()})
 	}
-	writeNamed(&out, paint, "", components)
+	writeNamed(&out, paint, "", componentLines(c.Components))
 	writeNamed(&out, paint, "slots", slots)
 	writeNamed(&out, paint, "runs", runs)
-	writeNamed(&out, paint, "receivers of alerts", receiverLines(c.Receivers))
+	writeNamed(&out, paint, "receivers of alerts"+c.claims(), receiverLines(c.Receivers))
 	if len(c.Warnings) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", counted(len(c.Warnings), "warning"))
 	}
 	for _, warning := range c.Warnings {
 		out.WriteString("\n" + paintedProblem(warning, paint) + "\n")
 	}
+	writeNamed(&out, paint, "test alerts", testLines(c.Tests))
 	return out.String()
+}
+
+// componentLines are components in columns: kind, profile where one of them has
+// any, and target.
+func componentLines(components []checkedComponent) [][2]string {
+	kind, profile := 0, 0
+	for _, each := range components[:min(len(components), maxShown)] {
+		kind, profile = max(kind, len(each.Kind)), max(profile, len(each.Profile))
+	}
+	if profile > 0 {
+		profile += 2
+	}
+	var lines [][2]string
+	for _, each := range components {
+		lines = append(lines, [2]string{each.Name, fmt.Sprintf("%-*s  %-*s%s", kind, each.Kind, profile, each.Profile, each.Target)})
+	}
+	return lines
 }
 
 // receiverLines are receivers, and what they are told when that is not everything.
@@ -59,6 +75,37 @@ func receiverLines(receivers []checkedReceiver) [][2]string {
 			line += "  " + strings.Join(kinds, ", ") + " only"
 		}
 		lines = append(lines, [2]string{each.Name, line})
+	}
+	return lines
+}
+
+// claims says from when a claim is alerted; nothing where nobody wants to know.
+func (c configChecked) claims() string {
+	wantsClaims := func(each checkedReceiver) bool { return slices.Contains(each.Send, alert.OfTask) }
+	switch {
+	case !slices.ContainsFunc(c.Receivers, wantsClaims):
+		return ""
+	case c.ClaimWaits == 0:
+		return ", not about claims that wait (claim_waits: off)"
+	}
+	waits := (time.Duration(c.ClaimWaits) * time.Millisecond).String()
+	for _, zero := range []string{"0s", "0m"} {
+		if rest := strings.TrimSuffix(waits, zero); strings.HasSuffix(rest, "m") || strings.HasSuffix(rest, "h") {
+			waits = rest
+		}
+	}
+	return ", about a claim when it has waited for " + waits
+}
+
+// testLines are what came of the test alerts.
+func testLines(tests []checkedTest) [][2]string {
+	var lines [][2]string
+	for _, each := range tests {
+		line := "taken"
+		if !each.Taken {
+			line = "NOT taken: " + each.Reason
+		}
+		lines = append(lines, [2]string{each.Receiver, line})
 	}
 	return lines
 }

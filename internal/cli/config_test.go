@@ -3,9 +3,12 @@ package cli
 import (
 	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,6 +81,7 @@ func TestConfigCheck_transcript(t *testing.T) {
 	shell.run("config", "check", "--config", "absent.yaml")
 	shell.run("config", "check", "--config", ".")
 	shell.run("config", "check", "--config", "likely.yaml")
+	shell.run("config", "check", "--config", "likely.yaml", "--send-test-alert")
 	shell.run("component", "list", "--config", "bad.yaml")
 	shell.run("--json", "config", "check")
 	shell.run("--json", "config", "check", "--config", "bad.yaml")
@@ -165,5 +169,53 @@ func TestServe_takesFromTheFileWhatFlagsLeaveOpen(t *testing.T) {
 	}
 	if diff := cmp.Diff("the secret at env:DB cannot be had: the environment variable is not set", refused.Message); code != exitAsk || diff != "" {
 		t.Errorf("exit %d (-want +got):\n%s", code, diff)
+	}
+}
+
+func TestConfigCheck_sendsATestAlertAndSaysWhoHasNotTakenIt(t *testing.T) {
+	s := newShell(t)
+	var told atomic.Int64
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told.Add(1)
+		if r.URL.Path == "/refuses" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	t.Cleanup(hook.Close)
+	file := func(more string) string {
+		return "alerts:\n  claim_waits: 90m\n  webhooks:\n    - {name: ops, url: \"" + hook.URL + "/s3cret\"}\n" + more
+	}
+	inFolder(t, map[string]string{"sound.yaml": file(""), "mixed.yaml": file(
+		"    - {name: chat, url: \"" + hook.URL + "/refuses\"}\n    - {name: unset, url: \"" + hook.URL + "\", secret: \"env:UNSET\"}\n")})
+	if code, out, _ := s.run("config", "check", "sound.yaml"); code != exitYes || told.Load() != 0 || !strings.Contains(out, "when it has waited for 1h30m\n") {
+		t.Errorf("without being asked to: exit %d, %d messages\n%s", code, told.Load(), out)
+	}
+	if code, out, _ := s.run("config", "check", "sound.yaml", "--send-test-alert"); code != exitYes || told.Load() != 1 || !strings.HasSuffix(out, "\ntest alerts\n  ops  taken\n") {
+		t.Errorf("a receiver that takes it: exit %d, %d messages\n%s", code, told.Load(), out)
+	}
+	code, out, _ := s.run("config", "check", "mixed.yaml", "--send-test-alert")
+	want := "\ntest alerts\n  ops    taken\n  chat   NOT taken: it answered with the status 403\n" +
+		"  unset  NOT taken: the secret to sign with: the secret at env:UNSET cannot be had: the environment variable is not set\n"
+	if code != exitNo || told.Load() != 3 || !strings.HasSuffix(out, want) || strings.Contains(out, "s3cret") {
+		t.Errorf("receivers of all sorts: exit %d, %d messages\n%s", code, told.Load(), out)
+	}
+	code, out, _ = s.run("config", "check", "mixed.yaml", "--send-test-alert", "--json")
+	var answer struct {
+		Tests []checkedTest `json:"test_alerts"`
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitNo || len(answer.Tests) != 3 || !answer.Tests[0].Taken || answer.Tests[1].Taken || answer.Tests[1].Reason == "" {
+		t.Errorf("as JSON: exit %d, %v\n%s", code, err, out)
+	}
+}
+
+func TestConfigChecked_alignsKindsOfAnyLength(t *testing.T) {
+	t.Parallel()
+	checked := configChecked{Valid: true, File: "f", Components: []checkedComponent{
+		{Name: "asm", Kind: registry.KindMCPServer, Profile: registry.ThreeGates, Target: "http://one"},
+		{Name: "notes", Kind: registry.KindKnowledgeBase, Target: "http://two"},
+	}}
+	want := "f is valid: 2 components\n  asm    mcp_server      three-gates  http://one\n  notes  knowledge_base               http://two\n"
+	if diff := cmp.Diff(want, checked.text(painter{})); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }

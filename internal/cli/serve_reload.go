@@ -56,10 +56,15 @@ func (r *reloading) offer(ctx context.Context, next *config.Config, refused erro
 	r.log.InfoContext(ctx, "the configuration was taken over", slog.String("config", next.File),
 		slog.Int("components", len(next.Components)), slog.Int("added", changed.added), slog.Int("removed", changed.removed),
 		slog.Int("changed", changed.changed), slog.Int("slots", len(next.Slots)), slog.Int("runs", len(next.Runs)))
-	for _, warning := range append(r.running.NeedsRestart(next, r.overruled...), next.Warnings(r.resolve)...) {
+	r.warn(ctx, append(r.running.NeedsRestart(next, r.overruled...), next.Warnings(r.resolve)...))
+	return true
+}
+
+// warn logs what is valid in a file and yet likely to fail.
+func (r *reloading) warn(ctx context.Context, warnings []config.Problem) {
+	for _, warning := range warnings {
 		r.log.WarnContext(ctx, "the configuration has a warning", slog.String("warning", warning.Error()), slog.String("hint", warning.Hint))
 	}
-	return true
 }
 
 // reject says loudly that the newest file is not in force.

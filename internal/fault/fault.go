@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 )
 
 // Code is a stable identifier of a fault and part of the public contract. It
@@ -135,10 +136,10 @@ func (e *Error) clone() *Error {
 	return &c
 }
 
-// Error gives code and message, and the cause where there is one. It is meant
-// for logs; what a caller is shown is Message and Hint.
+// Error gives code and message, and the cause where there is one that the message
+// does not end with. It is meant for logs; what a caller is shown is Message and Hint.
 func (e *Error) Error() string {
-	if e.cause != nil {
+	if e.cause != nil && !strings.HasSuffix(e.Message, e.cause.Error()) {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
 	}
 	return fmt.Sprintf("%s: %s", e.Code, e.Message)

@@ -77,3 +77,17 @@ func TestHidden_showsOnlyTheReference(t *testing.T) {
 		t.Errorf("got %+v", hidden)
 	}
 }
+
+func TestError_saysACauseOnce(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("disk on fire")
+	for message, want := range map[string]string{
+		"busy":                "E_UNAVAILABLE: busy: disk on fire",
+		"busy: disk on fire":  "E_UNAVAILABLE: busy: disk on fire",
+		"disk on fire, again": "E_UNAVAILABLE: disk on fire, again: disk on fire",
+	} {
+		if err := fault.New(fault.Unavailable, "%s", message).WithCause(cause); err.Error() != want || !errors.Is(err, cause) {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+}
