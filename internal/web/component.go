@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +31,7 @@ type componentView struct {
 	Accepted acceptedTools
 	Changes  []changeRow
 	Uses     []slotUse
+	MoreUses int // that are not shown
 }
 
 // acceptedTools are those that a preflight holds the tools against.
@@ -63,6 +63,7 @@ type slotUse struct {
 	Slot string
 	Role string // primary, or fallback
 	Runs []slotRun
+	More int // runs that are not shown
 }
 
 // slotRun is a run that has a slot.
@@ -82,8 +83,9 @@ func (s *site) showComponent(r *http.Request) (frame, error) {
 		componentRow: s.row(told.Reading, nil), Schedule: s.schedule(name), Strip: s.strip(told.Hours),
 		Target:   s.Fleet.Registered().Component(name).Target(),
 		Accepted: acceptedTools{told.AcceptedDigest, s.parsed(told.AcceptedAt)},
-		Drift:    driftOf(told.Drift), Uses: s.usesOf(name),
+		Drift:    driftOf(told.Drift),
 	}
+	view.Uses, view.MoreUses = usesOf(s.Fleet.Registered(), &told)
 	for i := range told.Changes {
 		change := told.Changes[i]
 		view.Changes = append(view.Changes, changeRow{change, s.at(change.At), sentencesOf(change.Causes)})
@@ -171,30 +173,31 @@ func (s *site) schedule(name string) string {
 	return said
 }
 
-// usesOf are the slots that a component may fill, with the runs that have them.
-func (s *site) usesOf(name string) []slotUse {
-	registered := s.Fleet.Registered()
-	var uses []slotUse
-	for i := range registered.Slots {
-		slot := &registered.Slots[i]
-		use := slotUse{Slot: slot.Name, Role: "primary"}
-		switch {
-		case slot.Primary == name:
-		case slices.Contains(slot.Fallbacks, name):
-			use.Role = "fallback"
-		default:
-			continue
+// usesOf are the slots that a component may fill, with the runs that have them, and
+// how many slots are left out.
+func usesOf(registered *registry.Registered, told *registry.ComponentView) (uses []slotUse, more int) {
+	uses = make([]slotUse, min(len(told.Slots), usesShown))
+	places := make(map[string]int, len(uses))
+	for i := range uses {
+		uses[i] = slotUse{Slot: told.Slots[i], Role: "fallback"}
+		if slot := registered.Slot(told.Slots[i]); slot != nil && slot.Primary == told.Name {
+			uses[i].Role = "primary"
 		}
-		for _, run := range registered.Runs {
-			for _, each := range run.Slots {
-				if each.Slot == slot.Name {
-					use.Runs = append(use.Runs, slotRun{run.Name, each.Required})
-				}
+		places[told.Slots[i]] = i
+	}
+	for _, run := range registered.Runs {
+		for _, each := range run.Slots {
+			place, shown := places[each.Slot]
+			switch {
+			case !shown:
+			case len(uses[place].Runs) < runsShown:
+				uses[place].Runs = append(uses[place].Runs, slotRun{run.Name, each.Required})
+			default:
+				uses[place].More++
 			}
 		}
-		uses = append(uses, use)
 	}
-	return uses
+	return uses, len(told.Slots) - len(uses)
 }
 
 // resultOf reads a result for the page. One that cannot be read is told, and logged.

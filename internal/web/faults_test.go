@@ -57,7 +57,7 @@ var hidden = regexp.MustCompile(`Look for reference ([A-Z2-7]{26}) in Countersig
 
 func TestPages_hideInternalFaultsBehindAReference(t *testing.T) {
 	for name, err := range map[string]error{
-		"a fault of the store": fault.New(fault.Internal, "tasks_forward_only refused it").WithHint("see "+secret).WithCause(errors.New(secret)),
+		"a fault of the store": fault.New(fault.Internal, "tasks_forward_only refused it").WithHint("see " + secret).WithCause(errors.New(secret)),
 		"no fault":             errors.New(secret),
 	} {
 		for address, asked := range addresses() {

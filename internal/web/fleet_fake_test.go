@@ -75,7 +75,3 @@ func (f *fleetDouble) RunPage(context.Context, registry.PageQuery) (registry.Run
 }
 
 func (f *fleetDouble) RunView(context.Context, string) (registry.RunView, error) { return f.run, f.err }
-
-func (f *fleetDouble) Preflights(context.Context, string, int) ([]registry.KeptPreflight, error) {
-	return f.run.Preflights, f.err
-}

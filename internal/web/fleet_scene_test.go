@@ -181,6 +181,10 @@ func (f foreign) history(made *fleetDouble) {
 		return one
 	}
 	view.Hours = []registry.Hour{hour(0, 0, 4, 0), hour(time.Hour, 18, 2, 0), hour(2*time.Hour, 20, 0, 0), hour(5*time.Hour, 0, 0, 3)}
+	view.Slots = []string{"recon", "spare"}
+	files := made.views["files"]
+	files.Slots = []string{"spare"}
+	made.views["files"] = files
 	made.views["scanner"] = view
 	made.registered.Slots = []registry.Slot{{Name: "recon", Primary: "scanner"}, {Name: "spare", Primary: "files", Fallbacks: []string{"scanner"}}}
 	made.registered.Runs = []registry.Run{{Name: "nightly", Slots: []registry.RunSlot{{Slot: "recon", Required: true}}}, {Name: "weekly", Slots: []registry.RunSlot{{Slot: "recon"}}}}

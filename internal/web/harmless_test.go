@@ -98,6 +98,12 @@ func TestPages_boundWhatStrangersCanMakeThemHold(t *testing.T) {
 			t.Errorf("%s has %d bytes, more than %d", address, got, limit)
 		}
 	}
+	largest := largestConfiguration()
+	for address, limit := range map[string]int{"/": 96 << 10, "/runs": 96 << 10, "/runs/largest": 512 << 10, "/components/busy": 64 << 10} {
+		if got := visit(t, largest, address).Body.Len(); got > limit {
+			t.Errorf("of the largest configuration %s has %d bytes, more than %d", address, got, limit)
+		}
+	}
 }
 
 // unescaped is what would take text past the escaping of html/template.

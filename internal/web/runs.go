@@ -28,8 +28,11 @@ func runPages() []page {
 		{
 			Route: Route{"GET /runs/{name}", "run", "A run"}, served: served, show: (*site).showRun,
 			blank: runView{
-				Slots:      []slotView{{Fillers: []fillerView{{}}}},
-				Preflights: []preflightView{{Slots: []slotFound{{Attempts: []attemptView{{}}}}, Ticket: &registry.Ticket{Slots: []registry.TicketSlot{{}}}}},
+				Slots: []slotView{{Fillers: []fillerView{{}}, MoreFillers: 1}}, MoreSlots: 1,
+				Preflights: []preflightView{{
+					Slots: []slotFound{{Attempts: []attemptView{{}}, MoreAttempts: 1}}, MoreSlots: 1,
+					Ticket: &registry.Ticket{}, TicketSlots: []registry.TicketSlot{{}}, MoreTicketSlots: 1,
+				}},
 			},
 		},
 	}
@@ -73,10 +76,10 @@ func outcomeOf(made registry.PreflightSummary) outcome {
 func whyOf(made registry.PreflightSummary) string {
 	var said []string
 	if len(made.Unfilled) > 0 {
-		said = append(said, "nothing healthy for "+strings.Join(made.Unfilled, ", "))
+		said = append(said, "nothing healthy for "+someOf(made.Unfilled))
 	}
 	if len(made.Fallbacks) > 0 {
-		said = append(said, "a fallback for "+strings.Join(made.Fallbacks, ", "))
+		said = append(said, "a fallback for "+someOf(made.Fallbacks))
 	}
 	return strings.Join(said, "; ")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,9 @@ type runView struct {
 	Why        string
 	When       moment
 	Slots      []slotView
+	MoreSlots  int             // that are not shown
 	Preflights []preflightView // the newest first
+	Older      bool            // there may be others
 	Shown      int             // at most so many preflights are shown
 	Command    string          // that asks for a preflight
 }
@@ -35,6 +38,7 @@ func (runView) Pins(slot registry.TicketSlot) []pin {
 	var pins []pin
 	for _, each := range []pin{{"tools", slot.ToolsDigest}, {"image", slot.ImageDigest}, {"content", slot.ContentVersion}} {
 		if each.Value != "" {
+			each.Value = shortReason(each.Value)
 			pins = append(pins, each)
 		}
 	}
@@ -49,6 +53,8 @@ type slotView struct {
 	Fallback bool   // that is not the primary
 	Demands  string // what the slot demands of a component beside a pass, in words
 	Fillers  []fillerView
+
+	MoreFillers int // that are not shown
 }
 
 // Lamp is how the slot looks.
@@ -82,14 +88,19 @@ type preflightView struct {
 	Slots   []slotFound
 	Ticket  *registry.Ticket // nil for one that was refused
 	Issued  moment
-	JSON    string // of the ticket
+	JSON    string // of the ticket; empty where there is no room for it
+
+	MoreSlots       int // that are not shown
+	TicketSlots     []registry.TicketSlot
+	MoreTicketSlots int // that are not shown
 }
 
 // slotFound is what a preflight found of a slot.
 type slotFound struct {
 	registry.SlotResult
 
-	Attempts []attemptView
+	Attempts     []attemptView
+	MoreAttempts int // that are not shown
 }
 
 // Lamp is how the slot looks.
@@ -125,18 +136,28 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 	if err != nil {
 		return frame{}, fmt.Errorf("read run %s: %w", name, err)
 	}
-	view, topics := runView{Run: told.Run, Shown: registry.ShownPreflights, Command: "countersign preflight " + told.Run}, []string{topicRuns + ":" + told.Run}
+	view := runView{
+		Run: told.Run, Shown: preflightsShown, Older: len(told.Preflights) >= min(preflightsShown, registry.ShownPreflights),
+		Command: "countersign preflight " + told.Run,
+	}
 	for i := range told.Slots {
 		view.Slots = append(view.Slots, viewSlot(&told.Slots[i]))
-		for _, reading := range told.Slots[i].Components {
-			topics = append(topics, topicComponents+":"+reading.Name)
-		}
 	}
-	for i := range told.Preflights {
-		preflight, err := s.viewPreflight(&told.Preflights[i])
+	view.Slots, view.MoreSlots = atMost(view.Slots, slotsShown, func(slot slotView) int { return urgencyOf(slot.Lamp()) })
+	room := ticketsShown
+	for i := range told.Preflights[:min(len(told.Preflights), preflightsShown)] {
+		most := olderFound
+		if i == 0 {
+			most = newestFound
+		}
+		preflight, err := s.viewPreflight(&told.Preflights[i], most)
 		if err != nil {
 			return frame{}, fmt.Errorf("read run %s: %w", name, err)
 		}
+		if len(preflight.JSON) > room {
+			preflight.JSON = ""
+		}
+		room -= len(preflight.JSON)
 		if i > 0 && preflight.When == view.Preflights[i-1].When {
 			preflight.ID = view.Preflights[i-1].ID + "-too" // Two of one moment.
 		}
@@ -147,24 +168,57 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 		last := view.Preflights[0]
 		view.Outcome, view.Why, view.When = last.Outcome, last.Why, last.When
 	}
-	return frame{Title: told.Run, Topics: topics, Content: view}, nil
+	return frame{Title: told.Run, Topics: topicsOf(&told), Content: view}, nil
 }
 
-// viewSlot says who fills a slot, going by the statuses. A preflight does not: it
-// probes anew, and judges the results.
+// topicsOf are the run and the components that may fill its slots.
+func topicsOf(told *registry.RunView) []string {
+	topics := []string{topicRuns + ":" + told.Run}
+	for i := range told.Slots {
+		for _, reading := range told.Slots[i].Components {
+			topic := topicComponents + ":" + reading.Name
+			if slices.Contains(topics, topic) {
+				continue
+			}
+			if len(topics) > topicsShown {
+				return []string{topics[0], topicComponents}
+			}
+			topics = append(topics, topic)
+		}
+	}
+	return topics
+}
+
+// urgencyOf ranks what a person must see first by how it looks.
+func urgencyOf(lamp string) int {
+	return placeOf([]string{lampOf("refused"), lampOf("allowed_on_fallback")}, lamp)
+}
+
+// viewSlot says who fills a slot, going by the statuses.
 func viewSlot(told *registry.RunSlotView) slotView {
-	slot := slotView{Slot: told.Slot, Required: told.Required, Demands: demandsOf(&told.SlotView)}
+	slot := slotView{
+		Slot: told.Slot, Required: told.Required, Demands: demandsOf(&told.SlotView),
+		Filler: told.Fills, Fallback: told.Fills != "" && told.Fills != told.Primary,
+	}
 	for i, reading := range told.Components {
+		reading.Reason = shortReason(reading.Reason)
 		filler := fillerView{Reading: reading, Role: roleOf(i, len(told.Components)), Causes: sentencesOf(reading.Causes), Marks: marksOf(reading)}
 		if reading.AgeMs != nil {
 			filler.Age = inWords(milliseconds(*reading.AgeMs))
 		}
-		if slot.Filler == "" && reading.Status == registry.Available && reading.Drifting != registry.DriftBlocks {
-			slot.Filler, slot.Fallback, filler.Fills = reading.Name, reading.Name != told.Primary, true
-		}
+		filler.Fills = reading.Name == told.Fills
 		slot.Fillers = append(slot.Fillers, filler)
 	}
+	slot.Fillers, slot.MoreFillers = atMost(slot.Fillers, fillersShown, func(one fillerView) int { return lastUnless(one.Fills) })
 	return slot
+}
+
+// lastUnless ranks what is shown in any case before all else.
+func lastUnless(always bool) int {
+	if always {
+		return 0
+	}
+	return 1
 }
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -184,7 +238,7 @@ func roleOf(place, all int) string {
 func demandsOf(slot *registry.SlotView) string {
 	demands := []string{"a pass"}
 	if len(slot.RequireTools) > 0 {
-		demands = append(demands, "the tools "+strings.Join(slot.RequireTools, ", "))
+		demands = append(demands, "the tools "+someOf(slot.RequireTools))
 	}
 	if slot.MinVersion != "" {
 		demands = append(demands, "version "+slot.MinVersion+" or newer")
@@ -197,8 +251,8 @@ func demandsOf(slot *registry.SlotView) string {
 	return strings.Join(demands, "; ")
 }
 
-// viewPreflight lays a kept preflight out.
-func (s *site) viewPreflight(kept *registry.KeptPreflight) (preflightView, error) {
+// viewPreflight lays a kept preflight out, with at most most of its slots.
+func (s *site) viewPreflight(kept *registry.KeptPreflight, most int) (preflightView, error) {
 	summary := kept.Summary()
 	view := preflightView{
 		ID: fmt.Sprintf("preflight-%d", kept.At.UnixMilli()), When: s.at(kept.At),
@@ -207,13 +261,18 @@ func (s *site) viewPreflight(kept *registry.KeptPreflight) (preflightView, error
 	for _, result := range kept.Preflight.Slots {
 		found := slotFound{SlotResult: result}
 		for _, attempt := range result.Attempts {
+			attempt.Reason = shortReason(attempt.Reason)
 			found.Attempts = append(found.Attempts, attemptView{Attempt: attempt, Causes: sentencesOf(attempt.Causes)})
 		}
+		found.Attempts, found.MoreAttempts = atMost(found.Attempts, attemptsShown, func(one attemptView) int { return lastUnless(one.Component == result.Component) })
 		view.Slots = append(view.Slots, found)
 	}
+	view.Slots, view.MoreSlots = atMost(view.Slots, most, func(slot slotFound) int { return urgencyOf(slot.Lamp()) })
 	if view.Ticket == nil {
 		return view, nil
 	}
+	view.TicketSlots = view.Ticket.Slots[:min(len(view.Ticket.Slots), most)]
+	view.MoreTicketSlots = len(view.Ticket.Slots) - len(view.TicketSlots)
 	document, err := json.MarshalIndent(view.Ticket, "", "  ")
 	if err != nil {
 		return preflightView{}, fmt.Errorf("write a ticket as JSON: %w", err)

@@ -31,12 +31,12 @@ func someRun() registry.RunView {
 	return registry.RunView{Run: "nightly", Slots: []registry.RunSlotView{
 		{Required: true, SlotView: registry.SlotView{
 			Slot: "recon", Primary: "scanner", Fallbacks: []string{"scanner-us", "scanner-eu"}, RequireTools: []string{"scan", "list"}, MinVersion: "1.4.0",
-			Components: []registry.Reading{down, changed, shaky},
+			Components: []registry.Reading{down, changed, shaky}, Fills: "scanner-eu",
 		}},
 		{SlotView: registry.SlotView{Slot: "judge", Primary: "opus", MaxAgeMs: 60_000, Components: []registry.Reading{begun}}},
 		{Required: true, SlotView: registry.SlotView{
 			Slot: "notes", Primary: "handbook", Fallbacks: []string{"manual"},
-			Components: []registry.Reading{reading("handbook", registry.Available, 5*time.Second), reading("manual", registry.Available, 5*time.Second)},
+			Components: []registry.Reading{reading("handbook", registry.Available, 5*time.Second), reading("manual", registry.Available, 5*time.Second)}, Fills: "handbook",
 		}},
 	}, Preflights: []registry.KeptPreflight{
 		{At: noon.Add(-3 * time.Minute), Preflight: somePreflight()},
@@ -107,27 +107,23 @@ func TestRuns_asksForOnePage(t *testing.T) {
 }
 
 func TestRun_saysWhoFillsASlotGoingByTheStatuses(t *testing.T) {
-	blocked := reading("b", registry.Available, time.Second)
-	blocked.Drifting = registry.DriftBlocks
-	warned := reading("w", registry.Available, time.Second)
-	warned.Drifting = registry.DriftWarns
-	up, down, stale := reading("u", registry.Available, time.Second), reading("d", registry.Unavailable, time.Second), reading("s", registry.Unknown, time.Hour)
+	up, down := reading("u", registry.Available, time.Second), reading("d", registry.Unavailable, time.Second)
 	const none = "nothing available"
 	for name, of := range map[string]struct {
 		required   bool
 		components []registry.Reading
+		fills      string
 		lamp, want string
 	}{
-		"the primary":                       {true, []registry.Reading{up, down}, "good", "filled by u<"},
-		"a primary with warnings":           {true, []registry.Reading{warned, up}, "good", "filled by w<"},
-		"a fallback":                        {true, []registry.Reading{down, stale, up}, "warn", "filled by u, a fallback<"},
-		"not one whose changed tools block": {true, []registry.Reading{blocked, up}, "warn", "filled by u, a fallback<"},
-		"not one that is unknown":           {true, []registry.Reading{stale}, "bad", none},
-		"nothing, and nothing is needed":    {false, []registry.Reading{down}, "warn", none},
-		"nobody is there":                   {true, nil, "bad", none},
+		"the primary":                    {true, []registry.Reading{up, down}, "u", "good", "filled by u<"},
+		"a fallback":                     {true, []registry.Reading{down, up}, "u", "warn", "filled by u, a fallback<"},
+		"what the registry says":         {true, []registry.Reading{down, up}, "d", "good", "filled by d<"},
+		"nothing":                        {true, []registry.Reading{down}, "", "bad", none},
+		"nothing, and nothing is needed": {false, []registry.Reading{down}, "", "warn", none},
+		"nobody is there":                {true, nil, "", "bad", none},
 	} {
 		t.Run(name, func(t *testing.T) {
-			slot := registry.SlotView{Slot: "recon", Components: of.components}
+			slot := registry.SlotView{Slot: "recon", Components: of.components, Fills: of.fills}
 			if len(of.components) > 0 {
 				slot.Primary = of.components[0].Name
 			}

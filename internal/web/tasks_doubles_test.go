@@ -123,7 +123,3 @@ func (d *runDouble) RunPage(_ context.Context, query registry.PageQuery) (regist
 }
 
 func (d *runDouble) RunView(context.Context, string) (registry.RunView, error) { return d.view, d.err }
-
-func (d *runDouble) Preflights(context.Context, string, int) ([]registry.KeptPreflight, error) {
-	return d.view.Preflights, d.err
-}

@@ -128,9 +128,6 @@ type Runs interface {
 	RunPage(ctx context.Context, query registry.PageQuery) (registry.RunPage, error)
 	// RunView tells all of one run. Faults: NotFound, Unavailable.
 	RunView(ctx context.Context, name string) (registry.RunView, error)
-	// Preflights returns up to limit preflights of a run, newest first. Faults:
-	// NotFound, Unavailable.
-	Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error)
 }
 
 // Pages returns the handlers of all pages and of the files that they load, by
