@@ -42,7 +42,7 @@ func newBrowser(t *testing.T) *browser {
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("lang", "en-GB"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 || os.Getenv(envIsolation) == isolated { // its sandbox refuses root, and wants namespaces of its own
 		options = append(options, chromedp.NoSandbox)
 	}
 	allocated, release := chromedp.NewExecAllocator(context.Background(), options...)

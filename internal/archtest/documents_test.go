@@ -37,7 +37,7 @@ func checkLinks(tr tree, name string) []string {
 		}
 		text, isFile := tr.texts[full]
 		switch {
-		case !isFile && !tr.dirs[full]:
+		case !isFile && !tr.others[full] && !tr.dirs[full]:
 			problems = append(problems, fmt.Sprintf("%s links to %s, which does not exist", name, match[1]))
 		case anchor != "" && strings.HasSuffix(full, ".md") && !slices.Contains(anchors(text), anchor):
 			problems = append(problems, fmt.Sprintf("%s links to %s, which has no such heading", name, match[1]))

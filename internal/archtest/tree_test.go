@@ -33,6 +33,7 @@ func (s source) pkg() string { return path.Dir(s.path) }
 type tree struct {
 	sources []source
 	texts   map[string]string // every file that is text, by its path
+	others  map[string]bool   // every file that is no text, such as a picture
 	dirs    map[string]bool
 }
 
@@ -55,7 +56,7 @@ func load(t *testing.T) tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := tree{texts: map[string]string{}, dirs: map[string]bool{}}
+	tr := tree{texts: map[string]string{}, others: map[string]bool{}, dirs: map[string]bool{}}
 	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -96,6 +97,7 @@ func add(tr *tree, name, rel string) error {
 		return err
 	}
 	if strings.ContainsRune(string(content), 0) {
+		tr.others[rel] = true
 		return nil
 	}
 	tr.texts[rel] = string(content)
