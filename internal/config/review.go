@@ -66,16 +66,12 @@ func (r *reviewer) component(component *registry.Component) []Problem {
 	return warnings
 }
 
-// usualTimeout is the shortest time-out that a component has whose file says
-// nothing of it.
-const usualTimeout = 10 * time.Second
-
 // timeout says that a component which hangs is not probed at its interval, so that
 // results grow too old and its status is unknown at times.
 func (r *reviewer) timeout(p path, timeout, interval time.Duration) []Problem {
 	at := p.child("timeout")
 	if timeout == 0 {
-		at, timeout = p.child("interval"), usualTimeout
+		at, timeout = p.child("interval"), registry.QuickTimeout
 	}
 	if timeout <= interval {
 		return nil

@@ -19,9 +19,8 @@ const (
 	// interval.
 	overdueLeast = 5 * time.Second
 	// A probe may run for an interval, and for as many time-outs as follow each
-	// other in it, of which the longest default is defaultTimeout.
+	// other in it.
 	timeoutsInARow = 2
-	defaultTimeout = 30 * time.Second
 )
 
 // Health says whether components are probed as they should be, by this process
@@ -72,7 +71,7 @@ func (s *shift) overdue(now time.Time) (name string, by time.Duration) {
 		if e.running() {
 			timeout := e.component.Timeout
 			if timeout <= 0 {
-				timeout = defaultTimeout
+				timeout = registry.SlowTimeout
 			}
 			since, borne = e.began, max(borne, time.Duration(inARow(e.component.Spec))*timeout)
 		}

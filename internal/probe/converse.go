@@ -200,7 +200,7 @@ func (c *conversation) permitted(list registry.GateResult) (registry.Tool, findi
 // complete HTTP answer of any kind.
 func (c *conversation) alive(list registry.GateResult) registry.GateResult {
 	report, isProcess := c.client.Report(), c.Endpoint == nil
-	took := time.Duration(list.LatencyMs * float64(time.Millisecond))
+	took := list.Took()
 	if report.FirstAnswer != "" {
 		took = report.FirstAnswerAfter
 	}

@@ -11,10 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// DefaultHarnessTimeout is the time for each conversation of a probe of a harness
-// with its registry, where nothing states it: reports may be large.
-const DefaultHarnessTimeout = 30 * time.Second
-
 // ofHarnesses is their row of the table.
 func ofHarnesses() kindOf {
 	return kindOf{
@@ -70,7 +66,7 @@ func examineHarness(ctx context.Context, component *registry.Component, settings
 	case component.Timeout > 0:
 		settings.Timeout = component.Timeout
 	default:
-		settings.Timeout = DefaultHarnessTimeout
+		settings.Timeout = registry.SlowTimeout // for each conversation: reports may be large
 	}
 	probeHarness(ctx, spec, image, settings, result)
 	settings.cleanHarness(result)

@@ -19,8 +19,6 @@ import (
 
 // Limits of an invocation.
 const (
-	DefaultModelTimeout = 30 * time.Second // for all requests of it together
-
 	maxModelAnswer   = 4 << 20 // bytes; a vector is a text of some 20 bytes for each dimension
 	maxModelRequests = 3       // the first, and those that it was told to put differently
 )
@@ -128,7 +126,7 @@ func newInvocation(component *registry.Component, spec *registry.Model, settings
 		settings.Timeout = component.Timeout
 	}
 	if settings.Timeout <= 0 {
-		settings.Timeout = DefaultModelTimeout
+		settings.Timeout = registry.SlowTimeout // for all requests of it together
 	}
 	asked := &invocation{
 		spec: spec, address: address,

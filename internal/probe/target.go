@@ -42,13 +42,8 @@ type MCPServer struct {
 	Private     []registry.Secret    // what else of the target may be secret
 }
 
-// The time for each gate where nothing states it. A server that has to be
-// started first may take longer.
-const (
-	DefaultTimeout        = 10 * time.Second
-	DefaultProcessTimeout = 30 * time.Second
-)
-
+// limit is the time for each gate. A server that has to be started first may take
+// longer.
 func (s MCPServer) limit(settings Settings) time.Duration {
 	switch {
 	case settings.Timeout > 0:
@@ -56,9 +51,9 @@ func (s MCPServer) limit(settings Settings) time.Duration {
 	case s.Timeout > 0:
 		return s.Timeout
 	case s.Endpoint == nil:
-		return DefaultProcessTimeout
+		return registry.SlowTimeout
 	}
-	return DefaultTimeout
+	return registry.QuickTimeout
 }
 
 // Title is what the server is called in results: its name, else its address

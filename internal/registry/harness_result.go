@@ -114,6 +114,25 @@ func (r *HarnessResult) Part(part HarnessPart) *GateResult {
 	return nil
 }
 
+// NotJudged reports whether a part does not hold only because one before it did not:
+// it failed in the same words, in no time of its own. That says nothing about what it
+// is about.
+func (r *HarnessResult) NotJudged(part HarnessPart) bool {
+	got := r.Part(part)
+	if got == nil || got.OK || got.LatencyMs > 0 {
+		return false
+	}
+	for _, before := range HarnessParts() {
+		if before == part {
+			return false
+		}
+		if other := r.Part(before); other != nil && !other.OK && other.failure() == got.failure() {
+			return true
+		}
+	}
+	return false
+}
+
 // Error joins the failures of the parts; empty when all of them held. One that
 // failed in the words of another before it was not judged because of that, and is
 // left out.
@@ -139,8 +158,8 @@ func (r *HarnessResult) Summary() Summary {
 		if got == nil {
 			continue
 		}
-		summary.Latency += got.took()
-		summary.Parts = append(summary.Parts, PartTime{string(part), got.OK, got.took()})
+		summary.Latency += got.Took()
+		summary.Parts = append(summary.Parts, PartTime{string(part), got.OK, got.Took()})
 		if !got.OK && got.Cause != "" && !slices.Contains(summary.Causes, got.Cause) {
 			summary.Causes = append(summary.Causes, got.Cause)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // RetrievalResult is what became of a live retrieval. Only one whose Retrieved
@@ -67,7 +66,7 @@ func (r *KnowledgeBaseResult) Summary() Summary {
 	summary.Proof, summary.ContentVersion = r.proof(), r.Retrieve.Version
 	got := r.retrieval()
 	summary.Parts = timed(r.parts())
-	summary.Latency = max(summary.Latency, time.Duration(got.LatencyMs*float64(time.Millisecond)))
+	summary.Latency = max(summary.Latency, got.Took())
 	if !got.OK && !slices.Contains(summary.Causes, got.Cause) {
 		summary.Causes = append(summary.Causes, got.Cause)
 	}

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 )
 
 // KindMCPServer is proven by the three gates.
@@ -98,7 +97,7 @@ func (r *ProbeResult) Summary() Summary {
 	}
 	for _, gate := range Gates() {
 		got := r.Gate(gate)
-		summary.Latency = max(summary.Latency, time.Duration(got.LatencyMs*float64(time.Millisecond)))
+		summary.Latency = max(summary.Latency, got.Took())
 		if !got.OK && !slices.Contains(summary.Causes, got.Cause) {
 			summary.Causes = append(summary.Causes, got.Cause)
 		}

@@ -188,7 +188,7 @@ func (r *ModelResult) Error() string {
 func (r *ModelResult) Summary() Summary {
 	summary := Summary{
 		ProbedAt: r.ProbedAt, Causes: []Cause{}, Proof: r.proof(),
-		Latency: r.Invoke.took(), Parts: []PartTime{{invoke, r.Passed(), r.Invoke.took()}},
+		Latency: r.Invoke.Took(), Parts: []PartTime{{invoke, r.Passed(), r.Invoke.Took()}},
 	}
 	if wrong := r.cause(); wrong != "" {
 		summary.Causes = []Cause{wrong}

@@ -5,6 +5,11 @@ import "time"
 const (
 	// MaxTimeout is the longest time-out that a component may be given.
 	MaxTimeout = 10 * time.Minute
+	// QuickTimeout and SlowTimeout are the default time-outs: of a gate of a server
+	// that runs already, and of what may take longer, such as a process that has to
+	// be started first, a harness or a model.
+	QuickTimeout = 10 * time.Second
+	SlowTimeout  = 30 * time.Second
 	// MaxProbeWait is how long whoever asks for a probe or a preflight is served, by
 	// pages and programs alike, the wait for its turn included. It is above
 	// MaxTimeout, so that a gate ends by its own time-out, which its result tells.
@@ -45,12 +50,12 @@ func Parts() []string {
 func timed(parts []part) []PartTime {
 	var times []PartTime
 	for _, each := range parts {
-		times = append(times, PartTime{each.name, each.got.OK, each.got.took()})
+		times = append(times, PartTime{each.name, each.got.OK, each.got.Took()})
 	}
 	return times
 }
 
-// took is the latency as a duration.
-func (g GateResult) took() time.Duration {
+// Took is the latency as a duration.
+func (g GateResult) Took() time.Duration {
 	return time.Duration(g.LatencyMs * float64(time.Millisecond))
 }
