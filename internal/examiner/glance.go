@@ -13,9 +13,12 @@ const (
 	// glanceAge is how old what is seen of all components may be before it is read
 	// anew behind the back of whoever asks, and maxGlanceAge before they wait for it.
 	glanceAge    = time.Second
-	maxGlanceAge = 15 * time.Second
-	// glanceTime is how long reading all components may take.
+	maxGlanceAge = 30 * time.Second
+	// glanceTime is how long somebody waits until all components are read, and
+	// quietTime how long that may take behind their backs: on a machine under load it
+	// competes with those who ask.
 	glanceTime = 5 * time.Second
+	quietTime  = 20 * time.Second
 
 	// maxParts bounds the readings for a page of one status, of which each finds that
 	// components have left the status since the glance. What is left over is on the
@@ -61,7 +64,7 @@ func (g *Glance) Run(ctx context.Context) error {
 		if !pause(ctx, g.untilOld()) {
 			return nil
 		}
-		_, err := g.renew(ctx)
+		_, err := g.renew(ctx, quietTime)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -120,13 +123,13 @@ func (g *Glance) look(ctx context.Context) (*sight, error) {
 	if seen := g.latest.Load(); g.isWithin(seen, enough) {
 		return seen, nil
 	}
-	return g.renew(ctx)
+	return g.renew(ctx, glanceTime)
 }
 
-// renew reads all components, unless another has just done so. A failure is that
-// of all who ask within glanceAge. Fault: Unavailable.
-func (g *Glance) renew(ctx context.Context) (*sight, error) {
-	ctx, cancel := context.WithTimeout(ctx, glanceTime)
+// renew reads all components within a time, unless another has just done so. A
+// failure is that of all who ask within glanceAge. Fault: Unavailable.
+func (g *Glance) renew(ctx context.Context, within time.Duration) (*sight, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {
 	case g.turn <- struct{}{}:
