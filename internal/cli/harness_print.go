@@ -44,26 +44,24 @@ func harnessTable(result *registry.HarnessResult, paint painter) string {
 // partLines are a line for each part, and return the causes of those that failed.
 func partLines(out *strings.Builder, result *registry.HarnessResult, paint painter) []registry.Cause {
 	fmt.Fprintf(out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "part", "lamp", "latency", "detail")))
-	told := map[string]bool{}
 	var causes []registry.Cause
 	for _, part := range registry.HarnessParts() {
 		got := result.Part(part)
 		if got == nil {
 			continue
 		}
-		words := reason(*got)
+		words, shown := reason(*got), lamp(got.OK, paint)
 		switch {
-		case !got.OK && told[words]:
-			words = "not judged"
-		case !got.OK:
-			told[words] = true
+		case result.NotJudged(part):
+			words, shown = "not judged", paint.dim("--")+"    "
+		case !got.OK && !slices.Contains(causes, got.Cause):
 			causes = append(causes, got.Cause)
 		}
 		latency := ""
 		if got.LatencyMs > 0 {
 			latency = fmt.Sprintf("%.1f ms", got.LatencyMs)
 		}
-		fmt.Fprintf(out, "  %-*s%s%12s   %s\n", firstWidth, part, lamp(got.OK, paint), latency, besideGate(paint, words))
+		fmt.Fprintf(out, "  %-*s%s%12s   %s\n", firstWidth, part, shown, latency, besideGate(paint, words))
 	}
 	return causes
 }

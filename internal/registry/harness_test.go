@@ -209,3 +209,21 @@ func TestSeverity_isOrdered(t *testing.T) {
 		t.Error("the order is another one")
 	}
 }
+
+func TestHarnessResult_tellsPartsThatNobodyJudgedFromThoseThatFailed(t *testing.T) {
+	t.Parallel()
+	unreached := registry.Fail(0, registry.Refused, "refused")
+	asked := unreached
+	asked.LatencyMs = 3
+	result := registry.HarnessResult{
+		Resolved: asked, Scanned: unreached, Subject: unreached, Recent: registry.Pass(0, ""), Covered: registry.Fail(0, registry.NoPackages, "none"), Clean: asked,
+	}
+	for part, want := range map[registry.HarnessPart]bool{
+		registry.Resolved: false, registry.Signed: false, registry.Scanned: true, registry.Subject: true,
+		registry.Recent: false, registry.Covered: false, registry.Clean: false, "nothing": false,
+	} {
+		if got := result.NotJudged(part); got != want {
+			t.Errorf("%s was not judged: %v, want %v", part, got, want)
+		}
+	}
+}

@@ -292,19 +292,15 @@ func (v *resultView) ofModel(of *registry.ModelResult) {
 }
 
 func (v *resultView) ofHarness(s *site, of *registry.HarnessResult) {
-	told := map[string]bool{}
 	for _, name := range registry.HarnessParts() {
 		got := of.Part(name)
 		if got == nil {
 			continue
 		}
 		v.part(string(name), *got)
-		made := &v.Parts[len(v.Parts)-1]
-		words := string(got.Cause) + " " + got.Detail
-		if !got.OK && told[words] {
+		if made := &v.Parts[len(v.Parts)-1]; of.NotJudged(name) {
 			made.NotJudged, made.Cause, made.Detail = true, "", ""
 		}
-		told[words] = told[words] || !got.OK
 	}
 	v.code("Image", of.Image)
 	v.code("Digest", of.Digest)

@@ -19,6 +19,7 @@ type partLamp struct {
 	Name      string
 	OK        bool
 	Undecided bool // that it did not hold says nothing about the component
+	NotJudged bool // it did not come to it, since a part before it did not hold
 }
 
 // Word says whether the part held.
@@ -26,6 +27,8 @@ func (p partLamp) Word() string {
 	switch {
 	case p.OK:
 		return "passed"
+	case p.NotJudged:
+		return "not judged"
 	case p.Undecided:
 		return "undecided"
 	}
@@ -44,7 +47,7 @@ func (p proof) Held() int {
 }
 
 // maxLamps is how many parts are shown with a lamp each; of more, only those that
-// did not hold.
+// were judged and did not hold.
 const maxLamps = 4
 
 // Shown are the parts that have a lamp of their own.
@@ -54,7 +57,7 @@ func (p proof) Shown() []partLamp {
 	}
 	var failed []partLamp
 	for _, part := range p.Parts {
-		if !part.OK {
+		if !part.OK && !part.NotJudged {
 			failed = append(failed, part)
 		}
 	}
@@ -66,7 +69,16 @@ func (p proof) Sum() string {
 	if len(p.Parts) <= maxLamps {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d parts hold", p.Held(), len(p.Parts))
+	said, unjudged := fmt.Sprintf("%d of %d parts hold", p.Held(), len(p.Parts)), 0
+	for _, part := range p.Parts {
+		if part.NotJudged {
+			unjudged++
+		}
+	}
+	if unjudged > 0 {
+		said += fmt.Sprintf(", %d not judged", unjudged)
+	}
+	return said
 }
 
 // proofWords are the members of a proof that words are made of.
@@ -101,6 +113,9 @@ func proofOf(kind registry.Kind, result registry.RecentResult) proof {
 			made.Parts = append(made.Parts, partLamp{Name: name, OK: held == "true", Undecided: undecided})
 		}
 	}
+	if kind == registry.KindHarness {
+		made.leaveUnjudged()
+	}
 	if kind == registry.KindModel { // What the answer holds counts beside that there was one.
 		made.Parts = []partLamp{{Name: "invoke", OK: result.Outcome == registry.OutcomePassed, Undecided: undecided}}
 	}
@@ -109,6 +124,29 @@ func proofOf(kind registry.Kind, result registry.RecentResult) proof {
 		made.Words = words.of(kind)
 	}
 	return made
+}
+
+// leaveUnjudged tells parts of a harness that do not hold from those that nobody
+// could look at: without a report all that a report tells, and without an image the
+// rest of it too.
+func (p proof) leaveUnjudged() {
+	held := map[string]bool{}
+	for _, part := range p.Parts {
+		held[part.Name] = part.OK
+	}
+	if held[string(registry.Scanned)] {
+		return
+	}
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		switch registry.HarnessPart(part.Name) {
+		case registry.Subject, registry.Recent, registry.Covered, registry.Clean:
+			part.NotJudged = !part.OK
+		case registry.Signed, registry.Scanned:
+			part.NotJudged = !part.OK && !held[string(registry.Resolved)]
+		case registry.Resolved:
+		}
+	}
 }
 
 // of is what was found, in words; empty when nothing was.
