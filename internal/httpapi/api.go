@@ -107,6 +107,9 @@ func (a API) mounted(ending <-chan struct{}) (map[string]http.Handler, error) {
 		return nil, err
 	}
 	patterns := map[string]http.Handler{"GET " + pathV1 + pathDocument: places(maxReads).bounded(document)}
+	for _, root := range []string{"GET " + pathV1, "GET " + pathV1 + "/{$}"} {
+		patterns[root] = http.RedirectHandler(pathV1+pathDocument, http.StatusTemporaryRedirect)
+	}
 	rooms := map[group]room{reads: places(maxReads), writes: places(maxWrites), probes: places(maxProbes)}
 	for _, each := range routes {
 		handler := a.handled(each)

@@ -18,6 +18,22 @@ func TestOpenAPI_isAsRecorded(t *testing.T) {
 	golden(t, "openapi.json", body)
 }
 
+// Who tries the address that the documents name is led to what describes it.
+func TestOpenAPI_isWhereTheAPIBegins(t *testing.T) {
+	f := startFleet(t, func(*Options) {})
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, path := range []string{"/api/v1", "/api/v1/"} {
+		answer, err := client.Get(f.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusTemporaryRedirect || answer.Header.Get("Location") != PathOpenAPI {
+			t.Errorf("%s = %d to %q, want 307 to %s", path, answer.StatusCode, answer.Header.Get("Location"), PathOpenAPI)
+		}
+	}
+}
+
 // The names are what clients that are generated call the operations: a contract.
 func TestOpenAPI_namesEachOperationOnce(t *testing.T) {
 	f := startFleet(t, func(*Options) {})

@@ -52,6 +52,8 @@ func TestPages_haveOneForWhatIsMissing(t *testing.T) {
 		isPage               bool
 	}{
 		{"GET", "/nothing", chromium, 404, true},
+		{"GET", "/nosuch/page", chromium + ",application/signed-exchange;v=b3;q=0.7", 404, true},
+		{"GET", "/nothing", "text/html;q=0.9,*/*;q=0.8", 404, true},
 		{"GET", "/nothing", "", 404, false},
 		{"GET", "/nothing", "*/*", 404, false},
 		{"GET", "/nothing", "application/json", 404, false},
