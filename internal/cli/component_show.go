@@ -16,9 +16,9 @@ const (
 	stripHours = 48
 )
 
-// componentText shows all that is known of a component: its status, the newest
-// result, then what it is used for and what became of it.
-func componentText(view *registry.ComponentView, now time.Time, paint painter) (string, error) {
+// componentText shows all that is known of a component: its status, what is probed,
+// the newest result, then what it is used for and what became of it.
+func componentText(view *registry.ComponentView, target string, now time.Time, paint painter) (string, error) {
 	var out strings.Builder
 	status := paintedStatus(view.Status, 0, paint)
 	if marks := marksOf(&view.Reading); marks != "" {
@@ -29,6 +29,9 @@ func componentText(view *registry.ComponentView, now time.Time, paint painter) (
 	}
 	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(oneLine(view.Name)), status)
 	row(&out, paint, "kind", string(view.Kind))
+	if target != "" {
+		row(&out, paint, "target", oneLine(target))
+	}
 	if view.Reason != "" || len(view.Causes) > 0 {
 		row(&out, paint, "why", reasonOf(view.Causes, view.Reason))
 	}
