@@ -28,10 +28,9 @@ func sentencesOf(causes []registry.Cause) []string {
 func marksOf(reading registry.Reading) []string {
 	var marks []string
 	switch reading.Drifting {
-	case "":
 	case registry.DriftBlocks:
 		marks = append(marks, markRefused)
-	default:
+	case registry.DriftWarns:
 		marks = append(marks, "tools changed")
 	}
 	if reading.Flapping {

@@ -42,7 +42,7 @@ function localise(root) {
   }
   const zone = root.querySelector("#zone");
   const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (zone && name) zone.textContent = `Times are in your zone, ${name}, now ${offset(new Date())}.`;
+  if (zone && name && name !== "UTC") zone.textContent = `Times are in your zone, ${name}, now ${offset(new Date())}.`;
 }
 
 // offset is how far the reader's clock is from UTC: UTC+5:30.
