@@ -33,8 +33,11 @@ WHERE status = 'claimed' AND updated_at <= $1
 	AND NOT EXISTS (SELECT 1 FROM alerts WHERE alerts.name = 'task:' || tasks.id AND alerts.state = 'firing')
 ORDER BY updated_at, id LIMIT $2`
 
-	selectDecided = `SELECT tasks.id, tasks.status, tasks.updated_at FROM alerts JOIN tasks ON tasks.id = alerts.subject
-WHERE alerts.kind = 'task' AND alerts.state = 'firing' AND tasks.status <> 'claimed' ORDER BY tasks.id LIMIT $1`
+	// selectDecided looks each task up by its id: joined, tasks could be read along.
+	selectDecided = `SELECT subject, status, at FROM (
+	SELECT subject, (SELECT status FROM tasks WHERE id = subject) AS status, (SELECT updated_at FROM tasks WHERE id = subject) AS at
+	FROM alerts WHERE kind = 'task' AND state = 'firing') AS waited
+WHERE status <> 'claimed' ORDER BY subject LIMIT $1`
 )
 
 func upsertAlerts() insertion {

@@ -1,6 +1,10 @@
 package store
 
-import "github.com/countersign-dev/countersign/internal/fault"
+import (
+	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/fault"
+)
 
 // The names of the dialects; each is also the directory of its migrations.
 const (
@@ -14,6 +18,9 @@ type dialect struct {
 	name string
 	// lockClause makes a transition's SELECT wait for and see a concurrent one.
 	lockClause string
+	// leads is the condition that a column (the first %s), which an index begins with,
+	// equals a value. An order that begins with that column is then that of this index.
+	leads string
 	// listed is a query of the texts in a JSON array, which is $1.
 	listed string
 	// after selects the events after the position $1 and $2 that are settled.
@@ -34,4 +41,10 @@ type dialect struct {
 	unavailable func(err error) *fault.Error
 	// create inserts the criteria, the first transition and the task.
 	create createFunc
+}
+
+// led completes a text by the condition that a column, which the index of the
+// purpose and the order begin with, equals a value.
+func (d *dialect) led(text, column, value string) string {
+	return fmt.Sprintf(text, fmt.Sprintf(d.leads, column, value))
 }

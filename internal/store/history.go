@@ -22,14 +22,15 @@ const (
 	selectKept = `SELECT id, component, kind, probed_at, outcome, causes, reason, degraded, latency, `
 	ofResult   = `coalesce(document, (SELECT document FROM components WHERE name = results.component AND result_id = results.id), '')
 FROM results WHERE id = $1`
-	ofComponent = `'' FROM results WHERE component = $1 AND id < $2 ORDER BY id DESC LIMIT $3`
+	ofComponent = `'' FROM results WHERE %s AND id < $2 ORDER BY component DESC, id DESC LIMIT $3` // for dialect.led
 
-	// selectRecent is completed by dialect.listed and ofRecent. The results of each
-	// component are one text, so that they are looked up in their index.
+	// selectRecent is completed by dialect.listed and ofRecent, which is for
+	// dialect.led. The results of each component are one text, so that they are looked
+	// up in their index.
 	selectRecent = `WITH named (name) AS (`
 	ofRecent     = `)
 SELECT name, coalesce((SELECT string_agg(outcome || CAST($3 AS TEXT) || latency || CAST($3 AS TEXT) || CAST(proof AS TEXT), CAST($4 AS TEXT) ORDER BY id)
-	FROM (SELECT outcome, latency, proof, id FROM results WHERE component = name ORDER BY id DESC LIMIT $2) AS latest), '') FROM named`
+	FROM (SELECT outcome, latency, proof, id FROM results WHERE %s ORDER BY component DESC, id DESC LIMIT $2) AS latest), '') FROM named`
 
 	// What separates the fields of such a text, and its results: no JSON holds them.
 	fieldEnd, resultEnd = "\x1f", "\x1e"
@@ -37,12 +38,13 @@ SELECT name, coalesce((SELECT string_agg(outcome || CAST($3 AS TEXT) || latency 
 	// afterEveryID is greater than any id.
 	afterEveryID = "g"
 
+	// For dialect.led.
 	selectHours = `SELECT component, start, passed, failed, undecided, latency_sum, latency_max FROM hours
-WHERE component = $1 AND start >= $2 ORDER BY start DESC LIMIT $3`
+WHERE %s AND start >= $2 ORDER BY component DESC, start DESC LIMIT $3`
 
 	selectChanges   = `SELECT component, at, from_status, to_status, causes, result_id FROM changes`
 	ofAll           = ` ORDER BY number DESC LIMIT $1`
-	ofOneComponent  = ` WHERE component = $1 ORDER BY number DESC LIMIT $2`
+	ofOneComponent  = ` WHERE %s ORDER BY component DESC, number DESC LIMIT $2` // for dialect.led
 	changesInserted = `INSERT INTO changes (component, at, from_status, to_status, causes, result_id)`
 )
 
@@ -187,7 +189,7 @@ func (d *Database) Results(ctx context.Context, component, before string, limit 
 	if before == "" {
 		before = afterEveryID
 	}
-	return listed(ctx, d, "read the results of "+component, scanKept, selectKept+ofComponent, component, before, limit)
+	return listed(ctx, d, "read the results of "+component, scanKept, d.dialect.led(selectKept+ofComponent, "component", "$1"), component, before, limit)
 }
 
 // latest are the latest results of a component.
@@ -215,6 +217,10 @@ func scanLatest(from row) (latest, error) {
 	return l, nil
 }
 
+func (d *Database) recentStatement() string {
+	return selectRecent + d.dialect.listed + d.dialect.led(ofRecent, "component", "name")
+}
+
 // Recent returns the n latest results of each of these components, the oldest
 // first, of at most 1,000 components; those without results are absent. It takes
 // one statement. Faults: Unavailable.
@@ -227,7 +233,7 @@ func (d *Database) Recent(ctx context.Context, names []string, n int) (map[strin
 	if err != nil {
 		return nil, err
 	}
-	found, err := listed(ctx, d, "read the latest results of components", scanLatest, selectRecent+d.dialect.listed+ofRecent, given, n, fieldEnd, resultEnd)
+	found, err := listed(ctx, d, "read the latest results of components", scanLatest, d.recentStatement(), given, n, fieldEnd, resultEnd)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +261,7 @@ func (d *Database) Hours(ctx context.Context, component string, since time.Time,
 	if err := checkLimit(limit); err != nil {
 		return nil, err
 	}
-	return listed(ctx, d, "read the hours of "+component, scanHour, selectHours, component, stamp(since), limit)
+	return listed(ctx, d, "read the hours of "+component, scanHour, d.dialect.led(selectHours, "component", "$1"), component, stamp(since), limit)
 }
 
 func scanChange(from row) (registry.Change, error) {
@@ -281,7 +287,7 @@ func (d *Database) Changes(ctx context.Context, component string, limit int) ([]
 	if component == "" {
 		return listed(ctx, d, "read the changes of status", scanChange, selectChanges+ofAll, limit)
 	}
-	return listed(ctx, d, "read the changes of "+component, scanChange, selectChanges+ofOneComponent, component, limit)
+	return listed(ctx, d, "read the changes of "+component, scanChange, d.dialect.led(selectChanges+ofOneComponent, "component", "$1"), component, limit)
 }
 
 // listed reads rows within the wait of a read.

@@ -70,16 +70,18 @@ func failureAt(at time.Time) registry.Record {
 // search for what is to be trimmed come in their order from an index.
 func TestRegistry_meetsAnIndexWithEveryList(t *testing.T) {
 	_, engine := openEngine(t)
+	sqlite := sqliteDialect()
+	led := func(text string) string { return sqlite.led(text, "component", "$1") }
 	for text, want := range map[string]string{
-		selectKept + ofComponent:       "INDEX results_by_component (component=? AND id<?)",
-		selectHours:                    "INDEX hours_by_component (component=? AND start>?)",
-		selectChanges + ofAll:          "SCAN changes",
-		selectChanges + ofOneComponent: "INDEX changes_by_component (component=?)",
-		selectPreflights:               "INDEX sqlite_autoindex_preflights_1 (run=?)",
-		selectOldResults:               "INDEX sqlite_autoindex_results_1 (id<?)",
-		selectOldHours:                 "PRIMARY KEY (start<?)",
-		selectLoose:                    "COVERING INDEX tool_lists_loose",
-		selectSurplusPreflights:        "COVERING INDEX sqlite_autoindex_preflights_1",
+		led(selectKept + ofComponent):       "INDEX results_by_component (component=? AND id<?)",
+		led(selectHours):                    "INDEX hours_by_component (component=? AND start>?)",
+		selectChanges + ofAll:               "SCAN changes",
+		led(selectChanges + ofOneComponent): "INDEX changes_by_component (component=?)",
+		selectPreflights:                    "INDEX sqlite_autoindex_preflights_1 (run=?)",
+		selectOldResults:                    "INDEX sqlite_autoindex_results_1 (id<?)",
+		selectOldHours:                      "PRIMARY KEY (start<?)",
+		selectLoose:                         "COVERING INDEX tool_lists_loose",
+		selectSurplusPreflights:             "COVERING INDEX sqlite_autoindex_preflights_1",
 	} {
 		steps, err := all(t.Context(), engine.reader, scanPlan, "EXPLAIN QUERY PLAN "+text, "x", "y", 20)
 		if err != nil {

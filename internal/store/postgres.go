@@ -55,10 +55,16 @@ const settledTurns = `turn < (SELECT origin + CAST(CAST(coalesce(
 const deletePostgresEvents = `DELETE FROM feed WHERE ctid = ANY (ARRAY(SELECT ctid FROM feed
 	WHERE (turn, number) > ($1, $2) AND (turn, number) <= ($3, $4) ORDER BY turn, number LIMIT 2000))`
 
+// leadsOnPostgres is not an =, which would make the column a constant to the planner
+// and any order by it no order: it could then read along another index that has the
+// rest of the order, such as that of the ids, and pass over what it guesses to be few.
+const leadsOnPostgres = "%s = ANY (ARRAY[CAST(%s AS TEXT)])"
+
 func postgresDialect() dialect {
 	return dialect{
 		name:         dialectPostgres,
 		lockClause:   " FOR UPDATE",
+		leads:        leadsOnPostgres,
 		listed:       "SELECT json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))",
 		after:        "(turn, number) > ($1, $2) AND " + settledTurns,
 		deleteEvents: deletePostgresEvents,

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/countersign-dev/countersign/internal/task"
 )
@@ -111,7 +109,10 @@ func (d *Database) List(ctx context.Context, filter task.Filter) ([]task.Summary
 	if filter.OldestFirst && filter.Status == "" {
 		return nil, false, errors.New("the oldest tasks were asked for without a status")
 	}
-	text, arguments := pageStatement(filter)
+	if len(statusesOf(filter)) == 0 {
+		return nil, false, nil
+	}
+	text, arguments := pageStatement(d.dialect.leads, filter)
 	var found []task.Summary
 	err := d.read(ctx, func(ctx context.Context, in session) error {
 		var err error
@@ -125,44 +126,6 @@ func (d *Database) List(ctx context.Context, filter task.Filter) ([]task.Summary
 		return found[:filter.Limit], true, nil
 	}
 	return found, false, nil
-}
-
-// pageStatement returns the statement for a filter. Only the conditions asked
-// for stand in it, so that each filter meets its index.
-func pageStatement(filter task.Filter) (text string, arguments []any) {
-	var conditions []string
-	always := func(condition string, values ...any) {
-		for _, value := range values {
-			arguments = append(arguments, value)
-			condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(arguments)), 1)
-		}
-		conditions = append(conditions, condition)
-	}
-	where := func(condition, value string) {
-		if value != "" {
-			always(condition, value)
-		}
-	}
-	where("status = ?", string(filter.Status))
-	where("created_by = ?", string(filter.CreatedBy))
-	where("claimed_by = ?", string(filter.ClaimedBy))
-	where("status = 'claimed' AND claimed_by <> ?", string(filter.VerifiableBy))
-	where("supersedes = ?", string(filter.Supersedes))
-	order := "id DESC"
-	if filter.OldestFirst {
-		order = "updated_at, id"
-		if filter.After.ID != "" {
-			always("(updated_at, id) > (?, ?)", int64(filter.After.At), string(filter.After.ID))
-		}
-	} else {
-		where("id < ?", string(filter.Before))
-	}
-	text = selectSummaries
-	if len(conditions) > 0 {
-		text += " WHERE " + strings.Join(conditions, " AND ")
-	}
-	arguments = append(arguments, filter.Limit+1)
-	return text + " ORDER BY " + order + " LIMIT $" + strconv.Itoa(len(arguments)), arguments
 }
 
 func scanCounts(from row) (task.Counts, error) {

@@ -44,6 +44,7 @@ type sqliteEngine struct {
 func sqliteDialect() dialect {
 	return dialect{
 		name:         dialectSQLite,
+		leads:        "%s = %s",
 		listed:       "SELECT value FROM json_each($1)",
 		after:        "$1 = 0 AND number > $2",
 		deleteEvents: "DELETE FROM feed WHERE $1 = 0 AND number > $2 AND $3 = 0 AND number <= $4",

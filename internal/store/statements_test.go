@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/task"
@@ -15,6 +16,8 @@ type Reading struct {
 	// Walks says that it reads the first rows of a table in the order of an index, and
 	// ends with its limit.
 	Walks bool
+	// Passes says that it may pass over rows that are not in its answer.
+	Passes bool
 }
 
 // Readings returns all of them.
@@ -22,46 +25,83 @@ func (d *Database) Readings() []Reading {
 	last := d.dialect.settled + ` ORDER BY ` + d.dialect.backward
 	names := `["alice","bob"]`
 	const id = "01890000-0000-7000-8000-000000000000"
+	led := func(text string) string { return d.dialect.led(text, "component", "$1") }
 	readings := []Reading{
-		{"events", selectEvents + ` WHERE ` + d.dialect.after + ` ORDER BY ` + d.dialect.order + ` LIMIT $3`, []any{0, 7, 1000}, false},
-		{"ends", selectEnds + last + endsBetween + last + endsAfter, nil, true},
-		{"roll-up", selectUncounted + d.dialect.after + ` ORDER BY ` + d.dialect.order + ` LIMIT $3`, []any{0, 7, 1000}, false},
-		{"removal", selectPositions + d.dialect.after + ` ORDER BY ` + d.dialect.order + ` LIMIT $3`, []any{0, 7, 2000}, false},
-		{"tally", selectTally, nil, false},
-		{"oldest", selectOldest, nil, false},
-		{"counts", selectCounts, []any{1000}, false},
-		{"agents by name", selectAgentsByName, []any{"alice", 20}, false},
-		{"agents by verdicts", selectAgentsByVerdicts, []any{20}, true},
-		{"agent", selectAgent, []any{"alice"}, false},
-		{"verifies", selectVerifies, []any{"alice", 20}, false},
-		{"verified by", selectVerifiedBy, []any{"alice", 20}, false},
-		{"provers", d.proversStatement(), []any{names}, false},
-		{"lineage", selectLineage, []any{id, 20}, false},
-		{"task", selectTask, []any{id}, false},
-		{"criteria", selectCriteria, []any{id}, false},
-		{"transitions", selectTransitions, []any{id}, false},
-		{"known", selectKnown + d.dialect.listed + ")", []any{names}, false},
-		{"recent", selectRecent + d.dialect.listed + ofRecent, []any{names, 20, fieldEnd, resultEnd}, false},
-		{"newest preflights", selectLastPreflights + d.dialect.listed + ofLastPreflights, []any{names}, false},
-		{"preflights", selectPreflights, []any{"nightly", 20}, false},
-		{"results", selectKept + ofComponent, []any{"asm", afterEveryID, 20}, false},
-		{"result", selectKept + ofResult, []any{id}, false},
-		{"changes", selectChanges + ofAll, []any{20}, true},
-		{"changes of one", selectChanges + ofOneComponent, []any{"asm", 20}, false},
-		{"hours", selectHours, []any{"asm", 0, 20}, false},
+		{"events", selectEvents + ` WHERE ` + d.dialect.after + ` ORDER BY ` + d.dialect.order + ` LIMIT $3`, []any{0, 7, 1000}, false, false},
+		{"ends", selectEnds + last + endsBetween + last + endsAfter, nil, true, false},
+		{"roll-up", selectUncounted + d.dialect.after + ` ORDER BY ` + d.dialect.order + ` LIMIT $3`, []any{0, 7, 1000}, false, false},
+		{"removal", selectPositions + d.dialect.after + ` ORDER BY ` + d.dialect.order + ` LIMIT $3`, []any{0, 7, 2000}, false, false},
+		{"tally", selectTally, nil, false, false},
+		{"oldest", selectOldest, nil, false, false},
+		{"counts", selectCounts, []any{1000}, false, false},
+		{"agents by name", selectAgentsByName, []any{"alice", 20}, false, false},
+		{"agents by verdicts", selectAgentsByVerdicts, []any{20}, true, false},
+		{"agent", selectAgent, []any{"alice"}, false, false},
+		{"verifies", selectVerifies, []any{"alice", 20}, false, false},
+		{"verified by", selectVerifiedBy, []any{"alice", 20}, false, false},
+		{"provers", d.proversStatement(), []any{names}, false, false},
+		{"lineage", selectLineage, []any{id, 20}, false, false},
+		{"task", selectTask, []any{id}, false, false},
+		{"criteria", selectCriteria, []any{id}, false, false},
+		{"transitions", selectTransitions, []any{id}, false, false},
+		{"known", selectKnown + d.dialect.listed + ")", []any{names}, false, false},
+		{"recent", d.recentStatement(), []any{`["asm"]`, 20, fieldEnd, resultEnd}, false, false},
+		{"newest preflights", selectLastPreflights + d.dialect.listed + ofLastPreflights, []any{names}, false, false},
+		{"preflights", selectPreflights, []any{"nightly", 20}, false, false},
+		{"results", led(selectKept + ofComponent), []any{"asm", afterEveryID, 20}, false, false},
+		{"result", selectKept + ofResult, []any{id}, false, false},
+		{"changes", selectChanges + ofAll, []any{20}, true, false},
+		{"changes of one", led(selectChanges + ofOneComponent), []any{"asm", 20}, false, false},
+		{"hours", led(selectHours), []any{"asm", 0, 20}, false, false},
+		{"waiting", selectWaiting, []any{int64(1) << 50, 20}, false, false},
+		{"decided", selectDecided, []any{20}, false, false},
 	}
-	for name, filter := range map[string]task.Filter{
-		"newest tasks":              {},
-		"newest tasks, on":          {Before: id},
-		"newest tasks of a status":  {Status: task.Claimed},
-		"oldest tasks":              {Status: task.Claimed, OldestFirst: true},
-		"oldest tasks, on":          {Status: task.Claimed, OldestFirst: true, After: task.Place{At: 7, ID: id}},
-		"oldest tasks to verify":    {Status: task.Claimed, OldestFirst: true, VerifiableBy: "bob"},
-		"oldest tasks of a creator": {Status: task.Claimed, OldestFirst: true, CreatedBy: "bob"},
-	} {
-		filter.Limit = 20
-		text, args := pageStatement(filter)
-		readings = append(readings, Reading{name, text, args, name == "newest tasks"})
+	for _, filter := range everyFilter() {
+		if len(statusesOf(filter)) == 0 {
+			continue
+		}
+		text, args := pageStatement(d.dialect.leads, filter)
+		readings = append(readings, Reading{
+			Name: fmt.Sprintf("tasks of %+v", filter), Text: text, Args: args,
+			Walks: !filter.OldestFirst && filter == task.Filter{Limit: filter.Limit}, Passes: walks(filter),
+		})
 	}
 	return slices.Clip(readings)
+}
+
+// everyFilter returns a filter with each set of conditions that a list can have, of
+// each status, of the first page and of one that follows, in each order.
+func everyFilter() []task.Filter {
+	const (
+		id   = "01890000-0000-7000-8000-000000000000"
+		last = "f1890000-0000-7000-8000-000000000000"
+	)
+	filters := []task.Filter{{Limit: 20}}
+	with := func(changes ...func(*task.Filter)) {
+		for _, filter := range slices.Clone(filters) {
+			for _, change := range changes {
+				changed := filter
+				change(&changed)
+				filters = append(filters, changed)
+			}
+		}
+	}
+	var statuses []func(*task.Filter)
+	for _, status := range task.Statuses() {
+		statuses = append(statuses, func(f *task.Filter) { f.Status = status })
+	}
+	with(statuses...)
+	with(func(f *task.Filter) { f.OldestFirst = f.Status != "" })
+	with(func(f *task.Filter) { f.CreatedBy = "bob" })
+	with(func(f *task.Filter) { f.ClaimedBy = "alice" })
+	with(func(f *task.Filter) { f.VerifiableBy = "alice" }, func(f *task.Filter) { f.VerifiableBy = "carol" })
+	with(func(f *task.Filter) { f.Supersedes = id })
+	with(func(f *task.Filter) {
+		if f.OldestFirst {
+			f.After = task.Place{At: 7, ID: id}
+		} else {
+			f.Before = last
+		}
+	})
+	return filters
 }

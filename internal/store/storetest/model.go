@@ -44,7 +44,7 @@ func model(t *testing.T, location string) {
 			"create": func(t *rapid.T) { m.create(t, agents.Draw(t, "agent"), key.Draw(t, "key")) },
 			"change": func(t *rapid.T) { m.change(t, agents.Draw(t, "agent"), key.Draw(t, "key")) },
 			"read":   m.read,
-			"list":   func(t *rapid.T) { m.list(t, agents.Draw(t, "agent")) },
+			"list":   func(t *rapid.T) { m.list(t, agents.Draw(t, "agent"), agents.Draw(t, "other")) },
 		})
 	})
 }
@@ -89,13 +89,21 @@ func (m *machine) read(t *rapid.T) {
 }
 
 // list compares pages of this run's agents, whose ids no other run uses.
-func (m *machine) list(t *rapid.T, agent task.AgentID) {
-	filter := task.Filter{Limit: rapid.IntRange(1, 4).Draw(t, "limit"), CreatedBy: agent}
+func (m *machine) list(t *rapid.T, agent, other task.AgentID) {
+	filter := task.Filter{Limit: rapid.IntRange(1, 4).Draw(t, "limit")}
+	switch rapid.IntRange(0, 2).Draw(t, "by agent") {
+	case 0:
+		filter.CreatedBy = agent
+	case 1:
+		filter.ClaimedBy = agent
+	case 2:
+		filter.CreatedBy, filter.ClaimedBy = agent, other
+	}
 	if rapid.Bool().Draw(t, "by status") {
 		filter.Status = rapid.SampledFrom(task.Statuses()).Draw(t, "status")
 	}
 	if rapid.Bool().Draw(t, "verifiable") {
-		filter.VerifiableBy = agent
+		filter.VerifiableBy = rapid.SampledFrom([]task.AgentID{agent, other}).Draw(t, "verifier")
 	}
 	filter.OldestFirst = filter.Status != "" && rapid.Bool().Draw(t, "oldest first")
 	if rapid.Bool().Draw(t, "after a page") {
