@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/examiner"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -14,7 +15,7 @@ func TestReadings_areThoseOfTheListInOneQuestionToTheStore(t *testing.T) {
 	n.fallback.dead.Store(true)
 	n.preflight(t, "nightly")
 	n.store.asked = nil
-	readings, err := n.Readings(t.Context())
+	readings, err := examiner.NewGlance(n.Examiner).Readings(t.Context())
 	if err != nil || len(n.store.asked) != 1 {
 		t.Fatalf("%v, and the store was asked %d times", err, len(n.store.asked))
 	}

@@ -26,40 +26,64 @@ const (
 // registry.MaxProbeWait.
 const callTime = 30 * time.Second
 
-// Tasks is the task gate as the API needs it. The fault codes of each method stand
-// at task.Gate.
+// Tasks is the task gate as the API needs it.
 type Tasks interface {
+	// Create makes a pending task. Faults: InvalidArgument, TooLarge, InvalidAgentID,
+	// IdempotencyConflict, EmptyCriteria, NotFound, WrongState, AlreadySuperseded,
+	// Unavailable.
 	Create(ctx context.Context, caller task.Caller, request task.CreateRequest) (task.Created, error)
+	// Claim says that a pending task is done. Faults: InvalidArgument, TooLarge,
+	// InvalidAgentID, IdempotencyConflict, EmptyEvidence, NotFound, WrongState,
+	// Unavailable.
 	Claim(ctx context.Context, caller task.Caller, request task.ClaimRequest) (task.ClaimRecorded, error)
+	// Verify gives the verdict on a claimed task. Faults: InvalidArgument, TooLarge,
+	// InvalidAgentID, IdempotencyConflict, NotFound, WrongState, SelfVerify,
+	// MissingNotes, Unavailable.
 	Verify(ctx context.Context, caller task.Caller, request task.VerifyRequest) (task.Decided, error)
+	// Task returns a task whole. Faults: NotFound, Unavailable.
 	Task(ctx context.Context, id string) (task.Task, error)
+	// List returns a page of tasks. Faults: InvalidArgument, InvalidAgentID, NotFound,
+	// Unavailable.
 	List(ctx context.Context, query task.Query) (task.Page, error)
 }
 
-// Agents is what was counted of agents. The fault codes of each method stand at
-// task.Overview.
+// Agents is what was counted of agents.
 type Agents interface {
+	// Agents lists agents. Faults: InvalidArgument, InvalidAgentID, Unavailable.
 	Agents(ctx context.Context, query task.AgentQuery) (task.AgentPage, error)
+	// Agent tells of one agent. Faults: InvalidAgentID, NotFound, Unavailable.
 	Agent(ctx context.Context, id string) (task.AgentView, error)
 }
 
-// Components is the registry of components as the API needs it. The fault codes of
-// each method stand at examiner.Examiner.
+// Components is the registry of components as the API needs it.
 type Components interface {
+	// Components returns one page of components. Faults: InvalidArgument, Unavailable.
 	Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error)
+	// Component tells all of one component. Faults: NotFound, Unavailable.
 	Component(ctx context.Context, name string) (registry.ComponentView, error)
+	// Probe probes a component now and records the result. Faults: NotFound,
+	// Unavailable.
 	Probe(ctx context.Context, name string) (registry.Examination, error)
+	// Results returns one page of the results of a component, newest first. Faults:
+	// NotFound, InvalidArgument, Unavailable.
 	Results(ctx context.Context, component string, query registry.ResultQuery) (registry.ResultPage, error)
+	// Result returns one result whole. Faults: NotFound, Unavailable.
 	Result(ctx context.Context, id string) (registry.KeptResult, error)
 }
 
-// Runs is the registry of runs as the API needs it. The fault codes of each method
-// stand at examiner.Examiner.
+// Runs is the registry of runs as the API needs it.
 type Runs interface {
+	// SlotPage returns one page of slots. Faults: InvalidArgument, Unavailable.
 	SlotPage(ctx context.Context, query registry.PageQuery) (registry.SlotPage, error)
+	// RunPage returns one page of runs. Faults: InvalidArgument, Unavailable.
 	RunPage(ctx context.Context, query registry.PageQuery) (registry.RunPage, error)
+	// RunView tells all of one run. Faults: NotFound, Unavailable.
 	RunView(ctx context.Context, name string) (registry.RunView, error)
+	// Preflights returns up to limit preflights of a run, newest first. Faults:
+	// NotFound, InvalidArgument, Unavailable.
 	Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error)
+	// Preflight says whether a run may start; that it may not is no fault. Faults:
+	// NotFound, Unavailable.
 	Preflight(ctx context.Context, run string) (registry.Preflight, error)
 }
 
@@ -81,22 +105,8 @@ type API struct {
 	Tick       time.Duration // how often a stream says that time has passed; 30 seconds when zero
 }
 
-// Handler serves the routes of the API below /api/v1/, without the guards of a
-// server. Streams end when ending is closed, which may be nil. It fails when the API
-// cannot be described.
-func (a API) Handler(ending <-chan struct{}) (http.Handler, error) {
-	mux := http.NewServeMux()
-	patterns, err := a.mounted(ending)
-	if err != nil {
-		return nil, err
-	}
-	for pattern, handler := range patterns {
-		mux.Handle(pattern, handler)
-	}
-	return mux, nil
-}
-
-// mounted are the routes by their patterns.
+// mounted are the routes by their patterns. Streams end when ending is closed, which
+// may be nil. It fails when the API cannot be described.
 func (a API) mounted(ending <-chan struct{}) (map[string]http.Handler, error) {
 	if a.Log == nil {
 		a.Log = slog.New(slog.DiscardHandler)

@@ -13,7 +13,9 @@ import (
 // Tasks is what was counted of all tasks of the database, by whichever process.
 // No method of it may scan the tasks.
 type Tasks interface {
+	// Tally returns what was counted of all transitions. Fault: Unavailable.
 	Tally(ctx context.Context) (task.Tally, error)
+	// Oldest returns since when the oldest open tasks wait. Fault: Unavailable.
 	Oldest(ctx context.Context) (task.Oldest, error)
 }
 

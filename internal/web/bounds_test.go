@@ -109,6 +109,20 @@ func TestRun_showsTheWorstOfALargeRunAndCountsTheRest(t *testing.T) {
 	}
 }
 
+func TestRun_saysThatThereAreOlderPreflightsWhenThereAre(t *testing.T) {
+	const shown = 10
+	for n, want := range map[int]bool{shown: false, shown + 1: true} {
+		view := someRun()
+		for len(view.Preflights) < n {
+			view.Preflights = append(view.Preflights, view.Preflights[1])
+		}
+		page := visit(t, web.Options{Runs: &runDouble{view: view}}, "/runs/nightly").Body.String()
+		if strings.Contains(page, "The newest 10 are shown") != want || strings.Count(page, `<details class="preflight"`) != shown {
+			t.Errorf("of %d preflights it shows %d", n, strings.Count(page, `<details class="preflight"`))
+		}
+	}
+}
+
 func TestRun_followsAllComponentsWhenItHasTooManyToFollowEach(t *testing.T) {
 	if page := visit(t, largestConfiguration(), "/runs/largest").Body.String(); !strings.Contains(page, `data-topics="run:largest component"`) {
 		t.Error("the page does not follow all components")

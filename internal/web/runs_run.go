@@ -137,7 +137,7 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 		return frame{}, fmt.Errorf("read run %s: %w", name, err)
 	}
 	view := runView{
-		Run: told.Run, Shown: preflightsShown, Older: len(told.Preflights) >= min(preflightsShown, registry.ShownPreflights),
+		Run: told.Run, Shown: preflightsShown, Older: len(told.Preflights) > preflightsShown,
 		Command: "countersign preflight " + told.Run,
 	}
 	for i := range told.Slots {
