@@ -199,7 +199,7 @@ func TestGlance_sharesAFailureAndLogsItOnce(t *testing.T) {
 	var log bytes.Buffer
 	running(t, 3, func(o *examiner.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) }, func(t *testing.T, b bench, seen *examiner.Glance) {
 		attention(t, seen, 1)
-		<-time.After(20 * time.Second)
+		<-time.After(40 * time.Second)
 		b.store.breakDown(errBroken)
 		b.questions()
 		for range 100 {
