@@ -8,9 +8,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// timeForm is how a moment is told: RFC 3339 in UTC with milliseconds.
-const timeForm = "2006-01-02T15:04:05.000Z"
-
 // Message is what a webhook is sent when it has no template of its own. Every field
 // is always there; its names are what a template knows.
 type Message struct {
@@ -46,12 +43,12 @@ type SaidCause struct {
 func messageOf(a *Alert, public string) Message {
 	m := Message{
 		ID: a.ID + "." + string(a.State), AlertID: a.ID, Key: a.Key, State: a.State, Kind: a.Kind,
-		Severity: severityOf(a.Kind), Subject: a.Subject, Summary: a.Summary(), URL: pageOf(a, public), Since: a.Since.UTC().Format(timeForm),
+		Severity: severityOf(a.Kind), Subject: a.Subject, Summary: a.Summary(), URL: pageOf(a, public), Since: registry.Timestamp(a.Since),
 		Causes: []SaidCause{}, Reason: a.Said.Reason, ComponentKind: string(a.Said.Component), ResultID: a.Said.ResultID,
 		Slots: a.Said.Slots, Title: a.Said.Title, ClaimedBy: a.Said.ClaimedBy,
 	}
 	if a.State == Resolved {
-		at := a.EndedAt.UTC().Format(timeForm)
+		at := registry.Timestamp(a.EndedAt)
 		m.EndedAt = &at
 	}
 	for _, cause := range a.Said.Causes {

@@ -223,7 +223,7 @@ func postableOf(a *Alert, public string, now time.Time) postable {
 	}
 	p := postable{
 		Labels: map[string]string{"severity": severityOf(a.Kind)}, Annotations: map[string]string{},
-		StartsAt: a.Since.UTC().Format(timeForm), EndsAt: ends.UTC().Format(timeForm), GeneratorURL: pageOf(a, public),
+		StartsAt: registry.Timestamp(a.Since), EndsAt: registry.Timestamp(ends), GeneratorURL: pageOf(a, public),
 	}
 	switch a.Kind {
 	case OfComponent:

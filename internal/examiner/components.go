@@ -152,7 +152,7 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 	known, now := list[name], e.now()
 	view := registry.ComponentView{Reading: one.read(known, now), Slots: one.slots, AcceptedDigest: known.AcceptedDigest}
 	if !known.AcceptedAt.IsZero() {
-		view.AcceptedAt = known.AcceptedAt.UTC().Format(timeForm)
+		view.AcceptedAt = registry.Timestamp(known.AcceptedAt)
 	}
 	if view.ResultID != nil {
 		if view.Result, _, err = e.document(ctx, *view.ResultID); err != nil {
@@ -170,6 +170,3 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 	}
 	return view, nil
 }
-
-// timeForm is RFC 3339 in UTC with milliseconds.
-const timeForm = "2006-01-02T15:04:05.000Z07:00"

@@ -218,7 +218,7 @@ type harnessDocument struct {
 func (r HarnessResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(harnessDocument{
 		r.Target, r.Image, r.Digest, r.Resolved, r.Signed, r.Scanned, r.Subject, r.Recent, r.Covered, r.Clean, r.Passed(),
-		r.ProbedAt.UTC().Format(timeForm), r.Error(), r.Report, r.UnprovenAccepted, r.Blocking, r.Findings, r.Allowed, r.Warnings,
+		Timestamp(r.ProbedAt), r.Error(), r.Report, r.UnprovenAccepted, r.Blocking, r.Findings, r.Allowed, r.Warnings,
 	})
 }
 

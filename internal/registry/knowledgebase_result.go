@@ -109,7 +109,7 @@ type knowledgeBaseDocument struct {
 // MarshalJSON writes the document of the contract.
 func (r KnowledgeBaseResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(knowledgeBaseDocument{
-		r.Gates.Target, r.Passed(), r.Gates.ProbedAt.UTC().Format(timeForm), r.Error(), r.Retrieve, r.Gates,
+		r.Gates.Target, r.Passed(), Timestamp(r.Gates.ProbedAt), r.Error(), r.Retrieve, r.Gates,
 	})
 }
 

@@ -264,7 +264,7 @@ type modelDocument struct {
 // MarshalJSON writes the document of the contract.
 func (r ModelResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(modelDocument{
-		r.Target, r.Provider, r.Mode, r.Model, r.Invoke, r.Passed(), r.ProbedAt.UTC().Format(timeForm), r.Error(),
+		r.Target, r.Provider, r.Mode, r.Model, r.Invoke, r.Passed(), Timestamp(r.ProbedAt), r.Error(),
 		r.Requests, r.StatedModel, r.Finish, r.Tokens, r.Content, r.Sum, r.Vector, r.Scores, r.Timings, r.Warnings,
 	})
 }

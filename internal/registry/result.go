@@ -145,7 +145,7 @@ func (r ProbeResult) MarshalJSON() ([]byte, error) {
 		SessionsClosed  int                        `json:"sessionsClosed"`
 	}{
 		r.Target, r.Profile, r.Healthz, r.Test, r.ListTools, r.Passed(),
-		r.ProbedAt.UTC().Format(timeForm), r.Error(), r.Tools, r.ToolsDigest, r.LikelyCanary, r.Dependencies,
+		Timestamp(r.ProbedAt), r.Error(), r.Tools, r.ToolsDigest, r.LikelyCanary, r.Dependencies,
 		r.Era, r.Transport, r.ProtocolVersion, r.Server, r.Timings, r.Warnings,
 		r.SessionsOpened, r.SessionsClosed,
 	})
@@ -153,3 +153,6 @@ func (r ProbeResult) MarshalJSON() ([]byte, error) {
 
 // timeForm is RFC 3339 in UTC with milliseconds.
 const timeForm = "2006-01-02T15:04:05.000Z07:00"
+
+// Timestamp is a moment in RFC 3339, in UTC with milliseconds.
+func Timestamp(at time.Time) string { return at.UTC().Format(timeForm) }

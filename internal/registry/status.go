@@ -337,7 +337,7 @@ func (r *Reading) between(s Standing, policy Policy) {
 
 func (r *Reading) began(at time.Time) {
 	if !at.IsZero() {
-		r.Since = at.UTC().Format(timeForm)
+		r.Since = Timestamp(at)
 	}
 }
 

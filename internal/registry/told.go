@@ -15,7 +15,7 @@ const ShownPreflights = 20
 // Told returns the result as it is told.
 func (k *Kept) Told() KeptResult {
 	return KeptResult{
-		ResultID: k.ID, Component: k.Component, Kind: k.Kind, ProbedAt: k.Seen.ProbedAt.UTC().Format(timeForm),
+		ResultID: k.ID, Component: k.Component, Kind: k.Kind, ProbedAt: Timestamp(k.Seen.ProbedAt),
 		Outcome: k.Seen.Outcome, Degraded: k.Seen.Degraded, Causes: append([]Cause{}, k.Seen.Causes...), Reason: k.Seen.Reason,
 		LatencyMs: Milliseconds(k.Latency), Result: k.Document,
 	}

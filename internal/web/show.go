@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // functions are what templates may call. None of them makes markup.
@@ -34,29 +35,18 @@ func functions() template.FuncMap {
 // typed is a command as it has to be typed to reach what this server shows.
 func (s *site) typed(command string) string {
 	arguments := ""
-	switch words := strings.Fields(command); {
-	case len(words) < 2 || words[0] != "countersign":
-	case words[1] == "task":
+	switch parts := strings.Fields(command); {
+	case len(parts) < 2 || parts[0] != "countersign":
+	case parts[1] == "task":
 		arguments = s.ForTasks
-	case words[1] == "component" || words[1] == "preflight" || words[1] == "probe":
+	case parts[1] == "component" || parts[1] == "preflight" || parts[1] == "probe":
 		arguments = s.ForRegistry
 	}
 	return strings.TrimSuffix(command+" "+arguments, " ")
 }
 
-// visible writes control and direction characters of untrusted text, other than
-// line feed and tab, as escapes (\u202e), so that they can be read but do nothing.
-func visible(text string) string {
-	var out strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
-		if r != '\n' && r != '\t' && (unicode.In(r, unicode.Cc, unicode.Cf) || r == '\u2028' || r == '\u2029') {
-			fmt.Fprintf(&out, "\\u%04x", r)
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
-}
+// visible is untrusted text in which nothing does anything.
+func visible(text string) string { return words.Visible(text) }
 
 // maxLine bounds untrusted text on one line, in bytes; more than the longest title.
 const maxLine = 2200
@@ -151,12 +141,7 @@ func lines(text string) []string {
 func unbroken(text string) string { return strings.ReplaceAll(text, " ", "\u00a0") }
 
 // counted is a number of things in words.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+func counted(n int, thing string) string { return words.Counted(n, thing) }
 
 // lampOf is how a word of status looks: its lamp has a shape of its own beside a
 // colour. What is not known to be good is never green.
@@ -196,7 +181,7 @@ func (s *site) parsed(text string) moment {
 func (m moment) IsZero() bool { return m.when.IsZero() }
 
 // ISO is RFC 3339 in UTC with milliseconds, for machines.
-func (m moment) ISO() string { return m.when.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func (m moment) ISO() string { return registry.Timestamp(m.when) }
 
 // UTC is the moment for people.
 func (m moment) UTC() string { return m.when.UTC().Format("2006-01-02 15:04:05") + " UTC" }
