@@ -168,13 +168,6 @@ func (r checkedRun) text() string {
 	return strings.Join(slots, ", ")
 }
 
-func counted(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
-}
-
 // paintedProblem sets off the first line, which says what is wrong and where.
 func paintedProblem(problem config.Problem, paint painter) string {
 	headline := visible(problem.Error())
