@@ -163,11 +163,14 @@ func (s *stream) run(ctx context.Context, of *feed.Subscription) {
 		default:
 			out = s.pick(events)
 		}
+		if len(out) > 0 && s.send(out) != nil {
+			return
+		}
 		if now := time.Now(); !now.Before(due) {
-			out = append(append(out, s.place(of.Position())...), "event: tick\ndata: {}\n\n"...)
 			due = now.Add(s.tick)
-		} else if s.skipped >= maxSkipped {
-			out = append(out, s.place(of.Position())...)
+			out = append(s.place(of.Position()), "event: tick\ndata: {}\n\n"...)
+		} else if out = nil; s.skipped >= maxSkipped {
+			out = s.place(of.Position())
 		}
 		if len(out) > 0 && s.send(out) != nil {
 			return

@@ -251,7 +251,7 @@ func demandsOf(slot *registry.SlotView) string {
 	return strings.Join(demands, "; ")
 }
 
-// viewPreflight lays a kept preflight out, with at most most of its slots.
+// viewPreflight lays a kept preflight out, with the most pressing of its slots.
 func (s *site) viewPreflight(kept *registry.KeptPreflight, most int) (preflightView, error) {
 	summary := kept.Summary()
 	view := preflightView{

@@ -129,7 +129,7 @@ func (s *site) write(w http.ResponseWriter, r *http.Request, made *template.Temp
 	}
 	var written bytes.Buffer
 	if err := made.Execute(&written, whole); err != nil {
-		hidden := s.hide(r.Context(), "a page could not be written", err)
+		hidden := s.hide(r.Context(), fmt.Errorf("write %s: %w", shortPath(r), err))
 		http.Error(w, "The page could not be written. "+hidden.Hint, http.StatusInternalServerError)
 		return
 	}
@@ -185,13 +185,13 @@ func (s *site) shown(ctx context.Context, err error) *fault.Error {
 	case ctx.Err() != nil:
 		return fault.New(fault.Unavailable, "the page was given up before it had been read").WithHint("Load it again.")
 	}
-	return s.hide(ctx, "a page, or a part of it, cannot be shown", err)
+	return s.hide(ctx, err)
 }
 
 // hide logs an error under a reference, which is all that is shown of it.
-func (s *site) hide(ctx context.Context, what string, err error) *fault.Error {
+func (s *site) hide(ctx context.Context, err error) *fault.Error {
 	reference := rand.Text()
-	s.Log.ErrorContext(ctx, what, slog.String(fault.Reference, reference), slog.Any("cause", err))
+	s.Log.ErrorContext(ctx, "a page, or a part of it, cannot be shown", slog.String(fault.Reference, reference), slog.Any("cause", err))
 	return fault.Hidden(reference)
 }
 
