@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs, from Debian's own packages, what the tests need and this machine
 # lacks: a PostgreSQL server, a C compiler (for the race detector), curl, an OCI
-# registry of the oldest kind, and a browser. What is only run by tests and would
-# start a service when installed is unpacked into build/needs.
+# registry of the oldest kind, a browser, and the shells zsh and fish. What is
+# only run by tests and would start a service when installed is unpacked into
+# build/needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +20,9 @@ command -v "$(go env CC)" >/dev/null || missing+=(gcc libc6-dev)
 command -v curl >/dev/null || missing+=(curl)
 command -v docker-registry >/dev/null || missing+=(docker-registry)
 command -v chromium >/dev/null || missing+=(chromium)
+for shell in zsh fish; do
+	command -v "$shell" >/dev/null || missing+=("$shell")
+done
 if ((${#missing[@]} == 0)); then
 	exit 0
 fi

@@ -69,14 +69,37 @@ func isCompletion(args []string, around Surroundings) bool {
 
 // complete tells a shell what could be typed next.
 func (c completing) complete(parser *kong.Kong) {
-	kongcompletion.Register(parser, kongcompletion.WithPredictors(map[string]complete.Predictor{
+	commands, err := kongcompletion.Command(parser, kongcompletion.WithPredictors(map[string]complete.Predictor{
 		"component":  complete.PredictFunc(c.components),
 		"run":        complete.PredictFunc(c.runs),
 		"kind":       complete.PredictSet(texts(registry.Kinds())...),
 		"status":     complete.PredictSet(texts(registry.Statuses())...),
 		"taskstatus": complete.PredictSet(texts(task.Statuses())...),
 		"verdict":    complete.PredictSet(string(task.Verified), string(task.Rejected)),
+		"gate":       complete.PredictSet("healthz", "test", "listTools"),
+		"level":      complete.PredictSet("debug", "info", "warn", "error"),
 	}))
+	if err != nil {
+		parser.Fatalf("completion does not work: %v", err)
+	}
+	inherit(&commands, kongcompletion.PositionalPredictor{})
+	asked := complete.New(parser.Model.Name, commands)
+	asked.Out = parser.Stdout
+	asked.Complete()
+	parser.Exit(exitYes)
+}
+
+// inherit has each command know the flags of those above it, so that their values
+// are not counted as its arguments.
+func inherit(command *complete.Command, above kongcompletion.PositionalPredictor) {
+	if own, ok := command.Args.(*kongcompletion.PositionalPredictor); ok {
+		own.ArgFlags = slices.Concat(above.ArgFlags, own.ArgFlags)
+		own.BoolFlags = slices.Concat(above.BoolFlags, own.BoolFlags)
+		above = *own
+	}
+	for _, sub := range command.Sub {
+		inherit(&sub, above)
+	}
 }
 
 // completing knows the names that a configuration file registers.
@@ -84,10 +107,15 @@ type completing struct{ around Surroundings }
 
 // registered is what the file registers that a command line names, or the usual
 // one; nothing when it cannot be read, since a shell has nowhere to show why.
-func (c completing) registered(typed complete.Args) *registry.Registered {
+func (c completing) registered() *registry.Registered {
 	var file configFlag
-	if at := slices.Index(typed.All, "--config"); at >= 0 && at+1 < len(typed.All) {
-		file.Config = typed.All[at+1]
+	words := strings.Fields(c.around.Getenv(completionLine))
+	for i, word := range words {
+		if named, ok := strings.CutPrefix(word, "--config="); ok {
+			file.Config = named
+		} else if i > 0 && words[i-1] == "--config" {
+			file.Config = word
+		}
 	}
 	loaded, err := file.load(&process{Surroundings: c.around})
 	if err != nil {
@@ -96,17 +124,17 @@ func (c completing) registered(typed complete.Args) *registry.Registered {
 	return loaded.Registered()
 }
 
-func (c completing) components(typed complete.Args) []string {
+func (c completing) components(complete.Args) []string {
 	var names []string
-	for _, component := range c.registered(typed).Components {
+	for _, component := range c.registered().Components {
 		names = append(names, component.Name)
 	}
 	return names
 }
 
-func (c completing) runs(typed complete.Args) []string {
+func (c completing) runs(complete.Args) []string {
 	var names []string
-	for _, run := range c.registered(typed).Runs {
+	for _, run := range c.registered().Runs {
 		names = append(names, run.Name)
 	}
 	return names

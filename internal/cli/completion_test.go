@@ -25,21 +25,26 @@ func TestCompletion_offersCommandsFlagsAndNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for typed, want := range map[string][]string{
-		"countersign comp":                                            {"completion", "component"},
-		"countersign component ":                                      {"accept", "list", "show"},
-		"countersign component list --sta":                            {"--status"},
-		"countersign component list --status un":                      {"unavailable", "unknown"},
-		"countersign task verify 0 --verdict v":                       {"verified"},
-		"countersign component show sc":                               {"scanner", "scanner-eu"},
-		"countersign probe --config " + file + " scanner-":            {"scanner-eu"},
-		"countersign preflight --config " + file + " ":                {"nightly"},
-		"countersign preflight --config " + file + ".missing ":        nil,
-		"countersign demo-s":                                          nil, // hidden
-		"countersign completion ":                                     {"bash", "fish", "zsh"},
-		"countersign component list --status unavailable --kind know": {"knowledge_base"},
-		"countersign serve --log-format ":                             {"auto", "json", "text"},
-		"countersign task list --status rej":                          {"rejected"},
-		"countersign component accept scanner-e":                      {"scanner-eu"},
+		"countersign comp":                                             {"completion", "component"},
+		"countersign component ":                                       {"accept", "list", "show"},
+		"countersign component list --sta":                             {"--status"},
+		"countersign component list --status un":                       {"unavailable", "unknown"},
+		"countersign task verify 0 --verdict v":                        {"verified"},
+		"countersign component show sc":                                {"scanner", "scanner-eu"},
+		"countersign probe --config " + file + " scanner-":             {"scanner-eu"},
+		"countersign preflight --config " + file + " ":                 {"nightly"},
+		"countersign preflight --config " + file + ".missing ":         nil,
+		"countersign component show --config " + file + " sc":          {"scanner", "scanner-eu"},
+		"countersign component --config=" + file + " show scanner-":    {"scanner-eu"},
+		"countersign component list --config " + file + " --status un": {"unavailable", "unknown"},
+		"countersign probe --only ":                                    {"healthz", "listTools", "test"},
+		"countersign serve --log-level ":                               {"debug", "error", "info", "warn"},
+		"countersign demo-s":                                           nil, // hidden
+		"countersign completion ":                                      {"bash", "fish", "zsh"},
+		"countersign component list --status unavailable --kind know":  {"knowledge_base"},
+		"countersign serve --log-format ":                              {"auto", "json", "text"},
+		"countersign task list --status rej":                           {"rejected"},
+		"countersign component accept scanner-e":                       {"scanner-eu"},
 	} {
 		t.Setenv(completionLine, typed)
 		shell.env[completionLine] = typed
@@ -61,16 +66,48 @@ func TestCompletion_doesNotTakeOverACommandThatInheritsTheVariable(t *testing.T)
 	}
 }
 
-func TestCompletion_scriptIsOneThatBashTakes(t *testing.T) {
-	t.Parallel()
-	shell := newShell(t)
-	code, script, complaint := shell.run("completion", "bash")
-	if code != exitYes || complaint != "" {
-		t.Fatalf("exit %d: %s", code, complaint)
+// shellsThatAsk are what a shell is told, so that it completes LINE by the script as
+// it does when a person presses the tabulator.
+func shellsThatAsk() map[string][]string {
+	return map[string][]string{
+		"bash": {"bash", "--norc", "-c", `eval "$SCRIPT"
+			command=$(complete -p countersign); command=${command#*-C }; command=${command% countersign}
+			eval "COMP_LINE=\$LINE COMP_POINT=${#LINE} COMP_TYPE=9 $command countersign \"${LINE##* }\" x"`},
+		"zsh": {"zsh", "-f", "-c", `eval "$SCRIPT"
+			[[ ${_comps[countersign]} == *_bash_complete*' -C '* ]] || { echo "zsh has nothing for it: ${_comps[countersign]}"; exit 1 }
+			command=${_comps[countersign]#* -C }
+			eval "COMP_LINE=\$LINE COMP_POINT=${#LINE} $command countersign \"${LINE##* }\" x"`},
+		"fish": {"fish", "--no-config", "-c", `eval "$SCRIPT"; complete -C "$LINE"`},
 	}
-	told, err := exec.CommandContext(t.Context(), "bash", "-c", script+"complete -p countersign").Output()
-	program, _ := os.Executable()
-	if err != nil || !strings.Contains(string(told), program) || !strings.HasSuffix(strings.TrimSpace(string(told)), "countersign") {
-		t.Errorf("bash has %q (%v), want the program %s", told, err, program)
+}
+
+func TestCompletion_worksInTheShellsThemselves(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "countersign")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/countersign").CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v\n%s", err, out)
+	}
+	home := t.TempDir()
+	for shell, command := range shellsThatAsk() {
+		t.Run(shell, func(t *testing.T) {
+			environment := append(os.Environ(), "HOME="+home, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+			script, err := exec.CommandContext(t.Context(), program, "completion", shell).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line, want := range map[string][]string{
+				"countersign comp":                        {"completion", "component"},
+				"countersign component list --status un":  {"unavailable", "unknown"},
+				"countersign component list --status una": {"unavailable"},
+			} {
+				asked := exec.CommandContext(t.Context(), command[0], command[1:]...)
+				asked.Env = append(environment, "SCRIPT="+string(script), "LINE="+line)
+				out, err := asked.CombinedOutput()
+				got := strings.Fields(string(out))
+				slices.Sort(got)
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("%q: %v, offers %q, want %q", line, err, got, want)
+				}
+			}
+		})
 	}
 }

@@ -13,7 +13,7 @@ const logFormatAuto = "auto"
 // logFlags are those of the commands that serve.
 type logFlags struct {
 	LogFormat string     `help:"Format of the log on standard error: text, json, or auto (text on a terminal, json elsewhere)." enum:"auto,text,json" default:"auto" placeholder:"FORMAT"`
-	LogLevel  slog.Level `help:"Least level that is logged: debug, which adds the requests for gates and metrics, info, warn or error." default:"info" placeholder:"LEVEL"`
+	LogLevel  slog.Level `help:"Least level that is logged: debug, which adds the requests for gates and metrics, info, warn or error." default:"info" placeholder:"LEVEL" predictor:"level"`
 }
 
 // logger writes to out what the flags ask for.

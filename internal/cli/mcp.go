@@ -17,17 +17,23 @@ import (
 )
 
 type mcpCommand struct {
-	Components registryFlags `embed:""`
-	Agent      agentFlag     `embed:""`
-	Registry   bool          `help:"Serve the registry instead of the task gate: list, read and probe components, and ask whether a run may start."`
+	Config   string    `help:"Configuration file of the registry, with --registry. By default ./countersign.yaml, else countersign/countersign.yaml below XDG_CONFIG_HOME or ~/.config." name:"config" placeholder:"FILE"`
+	DB       string    `help:"Database: a SQLite file or a postgres:// URL. By default one file for this user; with --registry that of the configuration file comes first." name:"db" placeholder:"FILE|URL"`
+	Agent    agentFlag `embed:""`
+	Registry bool      `help:"Serve the registry instead of the task gate: list, read and probe components, and ask whether a run may start."`
 }
 
 // Help is what mcp --help says beyond its one line.
 func (*mcpCommand) Help() string {
 	return "An MCP client starts it and speaks with it over standard input and output; it ends with its input. " +
-		"Every agent runs one of its own, on the same database, which --db names: the task gate reads no configuration file. " +
+		"Every agent runs one of its own, on the same database, which --db names: the task gate reads no configuration file, so that a key db in one does not count. " +
 		"The log goes to standard error. With --registry the tools are those of an orchestrator: list_components, get_component, probe_component and preflight, about what the " +
 		"configuration file registers; it is read once, at the start."
+}
+
+// components are the flags as the commands about components have them.
+func (c *mcpCommand) components() registryFlags {
+	return registryFlags{File: configFlag{Config: c.Config}, Database: registryDatabaseFlag{DB: c.DB}}
 }
 
 // Run serves the client until its input ends or ctx is done. It ends with the
@@ -45,7 +51,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	if c.Registry {
 		return c.serveRegistry(ctx, p, tracing.Tracer(), log)
 	}
-	if c.Components.File.Config != "" {
+	if c.Config != "" {
 		return fault.New(fault.InvalidArgument, "the task gate reads no configuration file").
 			With(fault.Field, "--config").WithHint("Leave out --config, or add --registry.")
 	}
@@ -57,7 +63,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	gate := &openingGate{opened: newOpening[*task.Gate]()}
 	server := mcpserver.New(gate, mcpserver.Options{Version: version, Caller: caller, Log: log, Tracer: tracing.Tracer()})
 	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
-		database, err := gate.open(ctx, p, c.Components.Database.DB)
+		database, err := gate.open(ctx, p, c.DB)
 		if err != nil {
 			return nil, err
 		}

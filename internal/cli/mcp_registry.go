@@ -18,7 +18,7 @@ func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, tracer trace
 		return fault.New(fault.InvalidArgument, "the registry knows no agents").
 			With(fault.Field, "--agent-id").WithHint("Leave out --agent-id, or --registry.")
 	}
-	loaded, err := c.Components.load(p)
+	loaded, err := c.components().load(p)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, tracer trace
 	served := openingRegistry{newOpening[*examining]()}
 	server := mcpserver.NewRegistry(served, mcpserver.Options{Version: version, Log: log, Tracer: tracer})
 	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
-		examined, err := c.Components.open(ctx, p, loaded, openDatabase, log)
+		examined, err := c.components().open(ctx, p, loaded, openDatabase, log)
 		if err == nil {
 			examined.Tracer = tracer
 		}

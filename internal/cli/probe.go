@@ -35,7 +35,7 @@ type probeCommand struct {
 	Arguments    string         `help:"Arguments of the canary, a JSON object." placeholder:"JSON"`
 	Expect       string         `help:"What the canary's result must be: not_empty (the default), matches=RE, path=JSONPATH equals=JSON, or path=JSONPATH min_count=N." placeholder:"EXPECTATION"`
 	Force        bool           `help:"Call the canary although the server does not mark it read-only, or marks it destructive."`
-	Only         []string       `help:"Exit 0 when these gates hold: healthz, test, listTools. All three run anyway." placeholder:"GATE"`
+	Only         []string       `help:"Exit 0 when these gates hold: healthz, test, listTools. All three run anyway." placeholder:"GATE" predictor:"gate"`
 	RequireTools []string       `help:"Tools that must be among those listed." name:"require-tools" placeholder:"TOOL"`
 	ExpectServer string         `help:"Name that the server must give itself." name:"expect-server" placeholder:"NAME"`
 	Explain      bool           `help:"Show what was exchanged in each gate that failed, how long it took, and a curl line that asks it again. Secrets are left out."`

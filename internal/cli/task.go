@@ -24,6 +24,12 @@ type taskCommand struct {
 	List   taskListCommand   `cmd:"" help:"List tasks, newest first."`
 }
 
+// Help is what task --help says beyond its one line.
+func (*taskCommand) Help() string {
+	return "All of them work on one database: the one of --db, else one file for this user. No configuration file is read, so that a key db in " +
+		"countersign.yaml does not count here: give --db to work on what countersign serve shows."
+}
+
 // keyFlag makes a call safe to repeat.
 type keyFlag struct {
 	IdempotencyKey *string `help:"Key of your own making: the same call with the same key answers again what it answered first." name:"idempotency-key" placeholder:"KEY"`
@@ -52,9 +58,20 @@ func (c *taskCommand) withGate(ctx context.Context, p *process, open openFunc, d
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
 	if err := do(task.NewGate(database, time.Now)); err != nil {
-		return forShell(err, p.JSON)
+		return forShell(lookedIn(err, database.Location()), p.JSON)
 	}
 	return nil
+}
+
+// lookedIn says of what is not there in which database it is not.
+func lookedIn(err error, database string) error {
+	coded, ok := fault.Of(err)
+	if !ok || coded.Code != fault.NotFound {
+		return err
+	}
+	named := *coded
+	named.Message += " in " + database
+	return &named
 }
 
 // forShell words the hint of a fault for someone at a shell, who runs commands

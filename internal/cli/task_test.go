@@ -164,3 +164,21 @@ func TestTask_answersTheSameKeyAgain(t *testing.T) {
 		t.Errorf("the second call made task %s beside %s", again, first)
 	}
 }
+
+func TestTask_saysInWhichDatabaseATaskIsNot(t *testing.T) {
+	s := newShell(t)
+	file := filepath.Join(t.TempDir(), "other.db")
+	if code, _, complaint := s.run("task", "create", "--db", file, "--title", "t", "--criterion", "c", "--agent-id", "a"); code != exitYes {
+		t.Fatal(complaint)
+	}
+	const absent = "01890a5d-ac96-774b-bcce-b302099a8058"
+	if _, _, complaint := s.run("task", "show", absent, "--db", file); !strings.Contains(complaint, "there is no task \""+absent+"\" in "+file+"\n") {
+		t.Errorf("it says:\n%s", complaint)
+	}
+	if _, help, _ := s.run("task", "--help"); !strings.Contains(help, "No configuration file is read") {
+		t.Errorf("the help does not say whose database it is:\n%s", help)
+	}
+	if _, _, complaint := s.run("task", "list", "--db", file, "--status", "done"); !strings.Contains(complaint, "one of pending, claimed, verified, rejected") {
+		t.Errorf("it says:\n%s", complaint)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 )
 
 // version is the released version; a build from a module version reports that one.
@@ -32,6 +33,6 @@ func printVersion(out io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(shape)
 	}
-	_, err := fmt.Fprintf(out, "countersign %s (commit %s), MCP %v\n", shape.Version, shape.Commit, shape.ProtocolVersions)
+	_, err := fmt.Fprintf(out, "countersign %s (commit %s), MCP %s\n", shape.Version, shape.Commit, strings.Join(shape.ProtocolVersions, ", "))
 	return err
 }

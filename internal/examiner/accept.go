@@ -20,6 +20,10 @@ func (e *Examiner) Accept(ctx context.Context, name string) (registry.Acceptance
 	if err != nil {
 		return registry.Acceptance{}, err
 	}
+	if kind := one.registration.Kind; kind == registry.KindModel || kind == registry.KindHarness {
+		return registry.Acceptance{}, fault.New(fault.InvalidArgument, "%s is a %s, which has no tools to accept", name, kind).
+			WithHint("Tools are accepted of components of the kinds mcp_server and knowledge_base.")
+	}
 	known := list[name]
 	if known.Registration != one.registration || known.Standing.Last.ID == "" {
 		return registry.Acceptance{}, nothingToAccept(name, "has not been probed as what it is now")

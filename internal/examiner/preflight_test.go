@@ -252,6 +252,16 @@ func TestAccept_wantsToolsOfTheNewestResult(t *testing.T) {
 	wantFault(t, err, fault.Unavailable)
 }
 
+func TestAccept_saysThatAModelHasNoTools(t *testing.T) {
+	t.Parallel()
+	b := start(t, registeredModel("http://127.0.0.1:9", 50))
+	_, err := b.Accept(t.Context(), "vectors")
+	wantFault(t, err, fault.InvalidArgument)
+	if !strings.Contains(err.Error(), "vectors is a model, which has no tools to accept") {
+		t.Errorf("it says %v", err)
+	}
+}
+
 func TestPreflight_faults(t *testing.T) {
 	t.Parallel()
 	n := startNightly(t, registry.Slot{}, func(o *examiner.Options) {

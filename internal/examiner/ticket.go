@@ -18,7 +18,7 @@ import (
 func (e *Examiner) Check(ctx context.Context, document []byte) (registry.TicketReport, error) {
 	ticket, err := registry.ParseTicket(document)
 	if err != nil {
-		return registry.TicketReport{}, fault.New(fault.InvalidArgument, "this cannot be read as a ticket: %s", registry.Shorten(err.Error(), registry.MaxDetail)).
+		return registry.TicketReport{}, fault.New(fault.InvalidArgument, "%s", registry.Shorten(err.Error(), registry.MaxDetail)).
 			WithCause(err).WithHint("Give the file that preflight --ticket wrote, as it is.")
 	}
 	key, err := e.key()

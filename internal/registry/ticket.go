@@ -45,7 +45,7 @@ type TicketSlot struct {
 }
 
 // ErrNotTicket says that a document cannot be read as a ticket.
-var ErrNotTicket = errors.New("this is no ticket")
+var ErrNotTicket = errors.New("this cannot be read as a ticket")
 
 // NewTicket signs the record of an allowed preflight. It fails for one that was
 // refused, that Slot.Judge had no part in, that names what components does not
@@ -59,7 +59,7 @@ func NewTicket(preflight *Preflight, components func(name string) *Component, at
 	}
 	public := ed25519.PublicKey(key[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
 	ticket := &Ticket{
-		Version: TicketVersion, Run: preflight.Run, IssuedAt: at.UTC().Format(timeForm),
+		Version: TicketVersion, Run: preflight.Run, IssuedAt: Timestamp(at),
 		Slots: []TicketSlot{}, KeyID: KeyID(public),
 	}
 	for i := range preflight.Slots {
@@ -133,7 +133,7 @@ func ParseTicket(document []byte) (*Ticket, error) {
 	if version := fields.take("version"); string(version) != "1" {
 		fields.fail("version is not 1")
 	}
-	if at, err := time.Parse(timeForm, ticket.IssuedAt); err != nil || at.UTC().Format(timeForm) != ticket.IssuedAt {
+	if at, err := time.Parse(timeForm, ticket.IssuedAt); err != nil || Timestamp(at) != ticket.IssuedAt {
 		fields.fail("issued_at is no time in UTC with milliseconds")
 	}
 	if signature, err := base64.StdEncoding.DecodeString(ticket.Signature); err != nil ||

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -58,7 +59,7 @@ func parseQuery(query Query) (Filter, error) {
 	if query.Status != nil {
 		filter.Status = Status(*query.Status)
 		if !slices.Contains(Statuses(), filter.Status) {
-			return Filter{}, InvalidArgument(fieldStatus, "is %s; it must be one of %v", quote(*query.Status), Statuses())
+			return Filter{}, InvalidArgument(fieldStatus, "is %s; it must be one of %s", quote(*query.Status), named(Statuses()))
 		}
 	}
 	if err := parseOrder(query, &filter); err != nil {
@@ -176,4 +177,13 @@ func parseAgentFilters(query Query, filter *Filter) error {
 		*wanted.into = agent
 	}
 	return nil
+}
+
+// named lists statuses for people.
+func named(statuses []Status) string {
+	names := make([]string, len(statuses))
+	for i, status := range statuses {
+		names[i] = string(status)
+	}
+	return strings.Join(names, ", ")
 }
