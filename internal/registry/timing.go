@@ -5,10 +5,10 @@ import "time"
 const (
 	// MaxTimeout is the longest time-out that a component may be given.
 	MaxTimeout = 10 * time.Minute
-	// QuickTimeout and SlowTimeout are the default time-outs: of a gate of a server
-	// that runs already, and of what may take longer, such as a process that has to
-	// be started first, a harness or a model.
+	// QuickTimeout is the default time-out of a gate of a server that runs already.
 	QuickTimeout = 10 * time.Second
+	// SlowTimeout is that of what may take longer: a process that has to be started
+	// first, a harness, a model.
 	SlowTimeout  = 30 * time.Second
 	// MaxProbeWait is how long whoever asks for a probe or a preflight is served, by
 	// pages and programs alike, the wait for its turn included. It is above
