@@ -98,7 +98,7 @@ func TestRun_showsTheWorstOfALargeRunAndCountsTheRest(t *testing.T) {
 		"filled by " + longName("component", 0, largeFillers-1) + ", a fallback", "And 12 components more.",
 		">" + longName("component", 0, largeFillers-1) + "</a> <b class=\"warn\">fills it</b>", "And 13 components more.", "And 96 slots more, of which none is worse; <code>GET /api/v1/runs/largest/preflights</code>",
 		"<code>GET /api/v1/runs/largest/preflights</code> has the ticket whole.", "The newest 10 are shown; <code>GET",
-		"the tools " + longName("tool", 0), " and 10 others",
+		"tools " + longName("tool", 0), " and 10 others",
 	} {
 		if !strings.Contains(page, wanted) {
 			t.Errorf("the page does not say %s", wanted)

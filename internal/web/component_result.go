@@ -46,7 +46,7 @@ type partView struct {
 	Took       string // empty when it took no time of its own
 	Cause      registry.Cause
 	Sentence   string // of the cause
-	Hint       string // what to do; empty where it was given at a part before
+	Hint       string // what to do
 	Detail     string
 	Lines      []string // to be copied into the configuration
 	NotJudged  bool     // it failed in the words of a part before it
@@ -130,9 +130,9 @@ func (v *resultView) part(name string, got registry.GateResult) {
 	v.Parts = append(v.Parts, made)
 }
 
-// hint says what to do about each cause, once.
+// hint says what to do about each cause: once in full, and then where that stands.
 func (v *resultView) hint(component string) {
-	told := map[registry.Cause]bool{}
+	told := map[registry.Cause]string{}
 	for i := range v.Parts {
 		part := &v.Parts[i]
 		entry, known := part.Cause.Entry()
@@ -140,10 +140,14 @@ func (v *resultView) hint(component string) {
 			continue
 		}
 		part.Sentence = cmp.Or(part.Sentence, entry.Sentence)
-		if !told[part.Cause] && part.Hint == "" {
+		switch first := told[part.Cause]; {
+		case part.Hint != "":
+		case first != "":
+			part.Hint = "The same as for " + first + "."
+		default:
 			part.Hint = strings.ReplaceAll(entry.Hint, "TARGET", component)
 		}
-		told[part.Cause] = true
+		told[part.Cause] = cmp.Or(told[part.Cause], part.Name)
 	}
 }
 

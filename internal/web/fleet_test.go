@@ -316,3 +316,14 @@ func TestHarness_showsPartsThatNobodyCouldJudgeAsNeitherGoodNorBad(t *testing.T)
 		t.Errorf("the list does not say %s", wanted)
 	}
 }
+
+func TestComponent_saysOfEachFailureWhatToDo(t *testing.T) {
+	page := visit(t, foreign(asItIs).opened(t), "/components/scanner").Body.String()
+	if failures, hints := strings.Count(page, `<span class="word bad">`), strings.Count(page, `<p class="todo">`); failures != 2 || hints != failures {
+		t.Errorf("of %d failures %d say what to do", failures, hints)
+	}
+	list := visit(t, foreign(asItIs).opened(t), "/components").Body.String()
+	if !strings.Contains(list, "a cross is one that failed") || !strings.Contains(list, "<title>the latest 3 probes: 1 passed, 1 failed, 1 undecided") {
+		t.Error("nothing says what the marks of the latency mean")
+	}
+}

@@ -79,6 +79,9 @@ type fillerView struct {
 	Fills  bool // it fills the slot, going by the statuses
 }
 
+// Lamp is how its status looks: one that no preflight takes is not green.
+func (f fillerView) Lamp() string { return lampFor(f.Reading) }
+
 // preflightView is a preflight that was kept.
 type preflightView struct {
 	ID      string // on the page
@@ -236,17 +239,19 @@ func roleOf(place, all int) string {
 
 // demandsOf says what a slot demands.
 func demandsOf(slot *registry.SlotView) string {
-	demands := []string{"a pass"}
-	if len(slot.RequireTools) > 0 {
-		demands = append(demands, "the tools "+someOf(slot.RequireTools))
+	demands := []string{"a fresh probe that passes"}
+	if slot.MaxAgeMs > 0 {
+		demands = []string{"a probe that passed within the last " + inWords(milliseconds(slot.MaxAgeMs))}
+	}
+	switch len(slot.RequireTools) {
+	case 0:
+	case 1:
+		demands = append(demands, "tool "+slot.RequireTools[0])
+	default:
+		demands = append(demands, "tools "+someOf(slot.RequireTools))
 	}
 	if slot.MinVersion != "" {
 		demands = append(demands, "version "+slot.MinVersion+" or newer")
-	}
-	if slot.MaxAgeMs > 0 {
-		demands = append(demands, "probed within the last "+inWords(milliseconds(slot.MaxAgeMs)))
-	} else {
-		demands = append(demands, "probed at the preflight")
 	}
 	return strings.Join(demands, "; ")
 }

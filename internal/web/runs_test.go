@@ -181,3 +181,14 @@ func TestRun_showsHostileTextAsText(t *testing.T) {
 	found.Ticket.Slots[0] = registry.TicketSlot{Slot: hostile, Component: hostile, Kind: hostile, ResultID: hostile, ToolsDigest: hostile, ImageDigest: hostile, ContentVersion: hostile}
 	inert(t, visit(t, web.Options{Runs: &runDouble{view: view}}, "/runs/nightly").Body.String())
 }
+
+func TestRun_saysWhatASlotNeeds(t *testing.T) {
+	page := visit(t, web.Options{Runs: &runDouble{view: someRun()}}, "/runs/nightly").Body.String()
+	for _, wanted := range []string{
+		"Needs: a fresh probe that passes; tools scan, list; version 1.4.0 or newer.", "Needs: a probe that passed within the last 1 min.", "Needs: a fresh probe that passes.",
+	} {
+		if !strings.Contains(page, wanted) {
+			t.Errorf("the page does not say %s", wanted)
+		}
+	}
+}
