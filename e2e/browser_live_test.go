@@ -40,8 +40,13 @@ const watchRow = `(() => {
 func TestPages_areLive(t *testing.T) {
 	t.Parallel()
 	s, b := newScene(t, "127.0.0.1:0", 2*time.Second), newBrowser(t)
-	for _, watch := range []func(*testing.T, *scene, *browser){turnRed, workAppears, leaveHidden, surviveRestart} {
-		watch(t, s, b)
+	// One after the other, each with tabs of its own: a browser keeps six connections to
+	// a server, and each open page holds one.
+	for _, each := range []struct {
+		name  string
+		watch func(*testing.T, *scene, *browser)
+	}{{"turn red", turnRed}, {"work appears", workAppears}, {"leave hidden", leaveHidden}, {"survive a restart", surviveRestart}} {
+		t.Run(each.name, func(t *testing.T) { each.watch(t, s, b) })
 	}
 }
 
@@ -120,21 +125,46 @@ func workAppears(t *testing.T, s *scene, b *browser) {
 
 // surviveRestart ends the server under an open page, and starts it again.
 func surviveRestart(t *testing.T, s *scene, b *browser) {
-	p := b.tab(t, s.address)
+	p, one := b.tab(t, s.address), b.tab(t, s.address)
 	p.open(t, "/components")
+	one.open(t, "/components/scanner")
 	evaluate[bool](t, p, `(window.same = true)`)
 	p.isFine(t, "before the end")
 	s.serve.stop(t, syscall.SIGTERM)
-	p.eventually(t, "the page does not say that it is not live", `!document.querySelector('#link').hidden && document.querySelector('#link').textContent.includes('Not live')`)
+	evaluate[bool](t, one, `(document.querySelector('form[data-busy] button').click(), true)`)
+	one.eventually(t, "a probe that is asked for of nobody is not refused", `document.querySelector('#outcome').textContent === 'The server cannot be reached.'`)
+	for _, lost := range []*tab{p, one} {
+		lost.isLost(t)
+	}
 	s.start(t, strings.TrimPrefix(s.address, "http://"))
-	p.eventually(t, "the page does not become live again", `document.querySelector('#link').hidden`)
-	p.heard() // that the server was away
+	for _, found := range []*tab{p, one} {
+		found.eventually(t, "the page does not become live again", `document.querySelector('#link').hidden && !document.body.classList.contains('stale')`)
+		found.heard() // that the server was away
+	}
 	s.red(t, p, "scanner")
 	if !evaluate[bool](t, p, `window.same`) {
 		t.Error("the page was loaded anew")
 	}
 	p.isFine(t, "after the restart")
 	s.servers["scanner"].mood.Store(int32(moodWell))
+}
+
+// isLost looks at a page that nobody keeps up to date.
+func (p *tab) isLost(t *testing.T) {
+	t.Helper()
+	p.eventually(t, "the page does not say that it is not live", `/^Not live since .*: this page shows what was known then\.$/.test(document.querySelector('#link').textContent)`)
+	for complaint, script := range map[string]string{
+		"who hears the page is not told":          `document.querySelector('#link').checkVisibility() && document.querySelector('#link').closest('[role=status]') !== null`,
+		"below the fold it is not to be seen":     `(window.scrollTo(0, document.body.scrollHeight), document.querySelector('#link').getBoundingClientRect().top >= 0 && document.querySelector('#link').getBoundingClientRect().bottom < 200)`,
+		"a lamp still burns":                      `[...document.querySelectorAll('[data-live] .lamp')].every(lamp => getComputedStyle(lamp).backgroundColor === 'rgba(0, 0, 0, 0)' && getComputedStyle(lamp).color === getComputedStyle(document.querySelector('.faint')).color)`,
+		"a status is shown as one of this moment": `getComputedStyle(document.querySelector('[data-live] .status'), '::before').content === '"was "'`,
+	} {
+		if !evaluate[bool](t, p, script) {
+			t.Error(complaint)
+		}
+	}
+	evaluate[bool](t, p, `(window.ages = [...document.querySelectorAll('[data-live] time[data-age]')].map(each => each.textContent).join(), true)`)
+	p.eventually(t, "ages stand still", `window.ages !== [...document.querySelectorAll('[data-live] time[data-age]')].map(each => each.textContent).join()`)
 }
 
 // leaveHidden hides a page, and shows it again.
