@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/countersign-dev/countersign/internal/config"
@@ -27,8 +28,10 @@ type serveCommand struct {
 // Help is what serve --help says beyond its one line.
 func (*serveCommand) Help() string {
 	return "Serves the task gate at /mcp, the registry at /mcp/registry, metrics at /metrics, the gates of Countersign itself at /healthz and /test, " +
-		"and a page at /. What the configuration file registers is probed on schedule; of several servers on one database one patrols. " +
+		"pages for people at /, and the same for programs at /api/v1/. What the configuration file registers is probed on schedule, and " +
+		"whom it names is alerted; of several servers on one database one does each. " +
 		"The file is read again when it changes, and on SIGHUP; one that is not valid is rejected, and the one before goes on. " +
+		"One that is not there at the start is looked for at the next start. " +
 		"It listens on this machine only, since nobody is authenticated yet. SIGTERM or Ctrl-C ends it: " +
 		"calls in flight are finished first; a second signal ends it at once."
 }
@@ -65,7 +68,10 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
-	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "").registering(loaded)
+	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "").registering(loaded).asStarted(c.File.Config, slices.Contains(overruled, "db"))
+	if begun.Config == "" {
+		begun.lookedFor = config.Places(p.Getenv)
+	}
 	server, err := join(ctx, p, begun, loaded, database, measured, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -77,6 +83,11 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	log.InfoContext(ctx, "serving", slog.String("url", begun.URL), slog.String("database", begun.Database),
 		slog.String("config", begun.Config), slog.Int("components", begun.Components))
+	server.reload.warn(ctx, loaded.Warnings(p.resolver()))
+	if begun.Config == "" {
+		log.InfoContext(ctx, "there is no configuration file, so nothing is probed and nobody alerted; one that is made later needs a restart",
+			slog.Any("looked_for", begun.lookedFor))
+	}
 	if err := server.run(ctx, listener); err != nil {
 		return err
 	}

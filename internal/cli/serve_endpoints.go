@@ -2,6 +2,9 @@ package cli
 
 import (
 	"log/slog"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/countersign-dev/countersign/gates"
 	"github.com/countersign-dev/countersign/internal/alert"
@@ -19,6 +22,7 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		OverHTTP:  begun.Clients.HTTP.String(),
 		OverStdio: begun.Clients.Stdio.String(),
 		Registry:  begun.registryClients(),
+		ForTasks:  begun.forTasks, ForRegistry: begun.forRegistry,
 		Rejected:  s.reload.rejection.Load,
 		Receivers: s.receivers, LongWait: s.alerter.ClaimWaits,
 		Tasks: s.gate, Agents: s.overview, Fleet: s.glance, Runs: s.glance,
@@ -53,6 +57,48 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		Tracer:   tracer,
 		Observer: s.measured.metrics.OverHTTP(),
 	}), nil
+}
+
+// asStarted adds the flags without which commands that read the configuration file
+// would find another one, or another database, than this server: those that it was
+// started with itself.
+func (s serving) asStarted(file string, database bool) serving {
+	var arguments []string
+	if file != "" {
+		arguments = append(arguments, "--config "+forShellWord(wholePath(file)))
+	}
+	if database {
+		arguments = append(arguments, databaseArgument(s.Database))
+	}
+	s.forRegistry = strings.Join(arguments, " ")
+	return s
+}
+
+// databaseArgument names a database in a command.
+func databaseArgument(database string) string {
+	if !isURL(database) {
+		database = wholePath(database)
+	}
+	return "--db " + forShellWord(database)
+}
+
+// wholePath is a path as it reads in every folder.
+func wholePath(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
+}
+
+// bareWord is a text that every shell takes for one word as it is.
+var bareWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
+
+// forShellWord is a text as one word for a shell.
+func forShellWord(text string) string {
+	if bareWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // receivers are those who are told of alerts, as the pages show them.

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -135,5 +138,48 @@ func TestChangesBetween_countsComponents(t *testing.T) {
 	}}
 	if got, want := changesBetween(before, after), (registeredChanges{added: 1, removed: 1, changed: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// What a page prints is copied into another shell, in another folder.
+func TestServe_printsCommandsThatFindItsDatabaseAndItsFile(t *testing.T) {
+	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8484}
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		database              string
+		chosen, flag          bool
+		file                  string
+		forTasks, forRegistry string
+	}{
+		"by default":       {"/home/ada/gate.db", false, false, "", "", ""},
+		"with --db":        {"/srv/gate.db", true, true, "", "--db /srv/gate.db", "--db /srv/gate.db"},
+		"db of the file":   {"/srv/gate.db", true, false, "", "--db /srv/gate.db", ""},
+		"with --config":    {"/srv/gate.db", true, false, "/etc/gate.yaml", "--db /srv/gate.db", "--config /etc/gate.yaml"},
+		"with both":        {"postgres://db.internal/gate", true, true, "my own.yaml", "--db postgres://db.internal/gate", "--config '" + folder + "/my own.yaml' --db postgres://db.internal/gate"},
+		"with an odd name": {"/srv/it's;rm.db", true, false, "", `--db '/srv/it'\''s;rm.db'`, ""},
+	} {
+		begun := newServing(address, c.database, c.chosen).asStarted(c.file, c.flag)
+		if begun.forTasks != c.forTasks || begun.forRegistry != c.forRegistry {
+			t.Errorf("%s: %q and %q, want %q and %q", name, begun.forTasks, begun.forRegistry, c.forTasks, c.forRegistry)
+		}
+	}
+}
+
+func TestServe_showsCommandsAsItWasStarted(t *testing.T) {
+	f := newFleet(t)
+	server := f.serve(t, "--db", "my.db")
+	whole, err := filepath.Abs("my.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page := ask(t, http.MethodGet, server.URL+"/runs/nightly", "", nil)
+	_, tasks := ask(t, http.MethodGet, server.URL+"/tasks", "", nil)
+	for text, wanted := range map[string]string{page: "countersign preflight nightly ", tasks: "countersign task create "} {
+		if _, rest, ok := strings.Cut(text, wanted); !ok || !strings.Contains(rest[:min(len(rest), 300)], "--db "+whole) {
+			t.Errorf("no command %sreaches %s:\n%.300s", wanted, whole, rest)
+		}
 	}
 }

@@ -30,6 +30,9 @@ type serving struct {
 
 	Config     string `json:"config,omitempty"` // the configuration file
 	Components int    `json:"components"`       // that it registers
+
+	lookedFor             []string // where no configuration file is
+	forTasks, forRegistry string   // what the commands that pages print are given: see web.Options
 }
 
 // clients holds configurations of MCP clients, ready to paste.
@@ -71,6 +74,7 @@ func newServing(address net.Addr, database string, chosen bool) serving {
 	stdio := clientServer{Command: "countersign", Args: []string{"mcp", "--agent-id", "devops"}}
 	if chosen {
 		stdio.Args = append(stdio.Args, "--db", database)
+		begun.forTasks = databaseArgument(database)
 	}
 	begun.Clients.HTTP.Servers.Countersign = clientServer{Type: "http", URL: begun.MCP}
 	begun.Clients.Stdio.Servers.Countersign = stdio
@@ -153,9 +157,12 @@ func (s serving) text(paint painter) string {
 	noted("API", s.OpenAPI, "the same for programs")
 	noted("healthz", s.Healthz, "is the process alive?")
 	noted("test", s.Test, "does it work? writes to the database and reads it back")
-	if s.Config != "" {
-		fmt.Fprintf(&out, "  patrol    %s\n", paint.foldFrom(counted(s.Components, "component")+" of "+visible(s.Config), len("  patrol    "), len("  patrol    ")))
+	patrol := counted(s.Components, "component") + " of " + visible(s.Config)
+	if s.Config == "" {
+		patrol = "no configuration file, so nothing is probed: looked for " + visible(strings.Join(s.lookedFor, " and ")) +
+			"; one that is made later needs a restart"
 	}
+	fmt.Fprintf(&out, "  patrol    %s\n", paint.foldFrom(patrol, len("  patrol    "), len("  patrol    ")))
 	noted("metrics", s.Metrics, "for Prometheus")
 	fmt.Fprintf(&out, "  database  %s\n", paint.foldFrom(visible(s.Database), len("  database  "), len("  database  ")))
 	fmt.Fprintf(&out, "\n%s\n\n%s\n", paint.bold("Client configuration, over HTTP:"), s.Clients.HTTP)

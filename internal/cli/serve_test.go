@@ -299,10 +299,14 @@ func TestClientConfiguration_readsTheSameForPeopleAndMachines(t *testing.T) {
 func TestServing_isTheGoldenText(t *testing.T) {
 	s := newShell(t)
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8484}
-	s.transcript.WriteString(newServing(address, "/home/ada/.local/share/countersign/countersign.db", false).text(painter{}))
+	bare := newServing(address, "/home/ada/.local/share/countersign/countersign.db", false)
+	bare.lookedFor = []string{"countersign.yaml", "/home/ada/.config/countersign/countersign.yaml"}
+	s.transcript.WriteString(bare.text(painter{}))
 	full := newServing(address, "/srv/gate.db", true).registering(&config.Config{File: "/srv/countersign.yaml", Components: make([]registry.Component, 3)})
 	s.transcript.WriteString("--- with a configuration\n\n" + full.text(painter{}))
-	s.transcript.WriteString("--- with --db\n\n" + newServing(address, "postgres://db.internal/gate", true).text(painter{}))
+	elsewhere := newServing(address, "postgres://db.internal/gate", true)
+	elsewhere.Config = "/srv/countersign.yaml"
+	s.transcript.WriteString("--- with --db\n\n" + elsewhere.text(painter{}))
 	line, err := json.Marshal(newServing(address, "/srv/\x1bgate.db", true))
 	if err != nil {
 		t.Fatal(err)
