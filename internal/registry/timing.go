@@ -9,7 +9,7 @@ const (
 	QuickTimeout = 10 * time.Second
 	// SlowTimeout is that of what may take longer: a process that has to be started
 	// first, a harness, a model.
-	SlowTimeout  = 30 * time.Second
+	SlowTimeout = 30 * time.Second
 	// MaxProbeWait is how long whoever asks for a probe or a preflight is served, by
 	// pages and programs alike, the wait for its turn included. It is above
 	// MaxTimeout, so that a gate ends by its own time-out, which its result tells.
