@@ -2,14 +2,17 @@ package cli
 
 import (
 	"encoding/json"
+	"html"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -181,5 +184,33 @@ func TestServe_showsCommandsAsItWasStarted(t *testing.T) {
 		if _, rest, ok := strings.Cut(text, wanted); !ok || !strings.Contains(rest[:min(len(rest), 300)], "--db "+whole) {
 			t.Errorf("no command %sreaches %s:\n%.300s", wanted, whole, rest)
 		}
+	}
+}
+
+// offered are the parts of a configuration that a page offers.
+var offered = regexp.MustCompile(`aria-label="A (?:configuration file|part of a configuration file)"><code>([^<]*)</code>`)
+
+// Who is new pastes one below the other.
+func TestServe_offersNewcomersAConfigurationThatIsValid(t *testing.T) {
+	s := newShell(t)
+	server := s.serve(t)
+	_, page := ask(t, http.MethodGet, server.URL+"/", "", nil)
+	var parts []string
+	for _, match := range offered.FindAllStringSubmatch(page, -1) {
+		parts = append(parts, html.UnescapeString(match[1]))
+	}
+	if len(parts) != 2 {
+		t.Fatalf("the page offers %d parts, want that of components and that of runs", len(parts))
+	}
+	file := filepath.Join(t.TempDir(), "countersign.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(parts, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := config.Load(file)
+	if err != nil {
+		t.Fatalf("%s\nis refused: %v", strings.Join(parts, "\n"), err)
+	}
+	if registered := loaded.Registered(); len(registered.Components) != 1 || len(registered.Runs) != 1 {
+		t.Errorf("it registers %d components and %d runs", len(registered.Components), len(registered.Runs))
 	}
 }
