@@ -8,6 +8,31 @@ import (
 	"testing"
 )
 
+func TestServe_logsAtItsStartWhatItsFileMayFailAt(t *testing.T) {
+	s := newShell(t)
+	inFolder(t, map[string]string{"countersign.yaml": "alerts: {webhooks: [{url: http://127.0.0.1:9, secret: env:ABSENT}]}\n"})
+	server := s.serve(t)
+	if code := server.end(t); code != exitYes {
+		t.Errorf("serve ended with %d", code)
+	}
+	const want = "the secret at env:ABSENT cannot be had: the environment variable is not set"
+	if log := server.log.String(); strings.Count(log, "the configuration has a warning") != 1 || !strings.Contains(log, want) || strings.Contains(log, "there is no configuration file") {
+		t.Errorf("the log tells of no warning:\n%s", log)
+	}
+}
+
+func TestServe_saysWhereNoFileIs(t *testing.T) {
+	s := newShell(t)
+	inFolder(t, nil)
+	server := s.serve(t)
+	if code := server.end(t); code != exitYes {
+		t.Errorf("serve ended with %d", code)
+	}
+	if log := server.log.String(); !strings.Contains(log, "there is no configuration file") || !strings.Contains(log, `"countersign.yaml"`) || !strings.Contains(log, "needs a restart") {
+		t.Errorf("the log says nothing of it:\n%s", log)
+	}
+}
+
 func TestServe_tellsOnItsPagesWhoIsToldOfAlertsAndFromWhenAClaimIs(t *testing.T) {
 	var taken atomic.Bool
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
