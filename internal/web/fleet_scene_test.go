@@ -153,6 +153,7 @@ func (f foreign) spec(kind registry.Kind) registry.Spec {
 		return &registry.Harness{Image: f("registry.example/tools/scan@sha256:00")}
 	case registry.KindKnowledgeBase:
 		return &registry.KnowledgeBase{MCPServer: server}
+	case registry.KindMCPServer:
 	}
 	return &server
 }
