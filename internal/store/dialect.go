@@ -43,8 +43,8 @@ type dialect struct {
 	create createFunc
 }
 
-// led completes a text by the condition that a column, which the index of the
+// led completes a text by the condition that the component, which the index of the
 // purpose and the order begin with, equals a value.
-func (d *dialect) led(text, column, value string) string {
-	return fmt.Sprintf(text, fmt.Sprintf(d.leads, column, value))
+func (d *dialect) led(text, value string) string {
+	return fmt.Sprintf(text, fmt.Sprintf(d.leads, "component", value))
 }

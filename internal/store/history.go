@@ -189,7 +189,7 @@ func (d *Database) Results(ctx context.Context, component, before string, limit 
 	if before == "" {
 		before = afterEveryID
 	}
-	return listed(ctx, d, "read the results of "+component, scanKept, d.dialect.led(selectKept+ofComponent, "component", "$1"), component, before, limit)
+	return listed(ctx, d, "read the results of "+component, scanKept, d.dialect.led(selectKept+ofComponent, "$1"), component, before, limit)
 }
 
 // latest are the latest results of a component.
@@ -218,7 +218,7 @@ func scanLatest(from row) (latest, error) {
 }
 
 func (d *Database) recentStatement() string {
-	return selectRecent + d.dialect.listed + d.dialect.led(ofRecent, "component", "name")
+	return selectRecent + d.dialect.listed + d.dialect.led(ofRecent, "name")
 }
 
 // Recent returns the n latest results of each of these components, the oldest
@@ -261,7 +261,7 @@ func (d *Database) Hours(ctx context.Context, component string, since time.Time,
 	if err := checkLimit(limit); err != nil {
 		return nil, err
 	}
-	return listed(ctx, d, "read the hours of "+component, scanHour, d.dialect.led(selectHours, "component", "$1"), component, stamp(since), limit)
+	return listed(ctx, d, "read the hours of "+component, scanHour, d.dialect.led(selectHours, "$1"), component, stamp(since), limit)
 }
 
 func scanChange(from row) (registry.Change, error) {
@@ -287,7 +287,7 @@ func (d *Database) Changes(ctx context.Context, component string, limit int) ([]
 	if component == "" {
 		return listed(ctx, d, "read the changes of status", scanChange, selectChanges+ofAll, limit)
 	}
-	return listed(ctx, d, "read the changes of "+component, scanChange, d.dialect.led(selectChanges+ofOneComponent, "component", "$1"), component, limit)
+	return listed(ctx, d, "read the changes of "+component, scanChange, d.dialect.led(selectChanges+ofOneComponent, "$1"), component, limit)
 }
 
 // listed reads rows within the wait of a read.

@@ -118,7 +118,9 @@ func (l *listing) successor() string {
 	filter := l.filter
 	conditions := []string{"supersedes = " + l.place(string(filter.Supersedes))}
 	for _, each := range []struct{ condition, value string }{
-		{"status = ", string(filter.Status)}, {"created_by = ", string(filter.CreatedBy)}, {"claimed_by = ", string(filter.ClaimedBy)},
+		{"status = ", string(filter.Status)},
+		{"created_by = ", string(filter.CreatedBy)},
+		{"claimed_by = ", string(filter.ClaimedBy)},
 		{"status = 'claimed' AND claimed_by <> ", string(filter.VerifiableBy)},
 	} {
 		if each.value != "" {

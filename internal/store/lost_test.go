@@ -71,7 +71,7 @@ func failureAt(at time.Time) registry.Record {
 func TestRegistry_meetsAnIndexWithEveryList(t *testing.T) {
 	_, engine := openEngine(t)
 	sqlite := sqliteDialect()
-	led := func(text string) string { return sqlite.led(text, "component", "$1") }
+	led := func(text string) string { return sqlite.led(text, "$1") }
 	for text, want := range map[string]string{
 		led(selectKept + ofComponent):       "INDEX results_by_component (component=? AND id<?)",
 		led(selectHours):                    "INDEX hours_by_component (component=? AND start>?)",

@@ -62,6 +62,7 @@ func TestOpen_saysWhyTheServerRefusesAConnection(t *testing.T) {
 // session: the server gives up, nothing changes, and the same call then succeeds.
 func TestClaim_isUnavailableWhileTheTaskIsLocked(t *testing.T) {
 	location := storetest.Postgres(t)
+	open(t, location, store.Options{}) // makes the schema, which may take longer
 	db := open(t, location, store.Options{WriteWait: 300 * time.Millisecond})
 	created := newTask(t, "locked")
 	if _, err := db.Create(t.Context(), created); err != nil {

@@ -25,7 +25,7 @@ func (d *Database) Readings() []Reading {
 	last := d.dialect.settled + ` ORDER BY ` + d.dialect.backward
 	names := `["alice","bob"]`
 	const id = "01890000-0000-7000-8000-000000000000"
-	led := func(text string) string { return d.dialect.led(text, "component", "$1") }
+	led := func(text string) string { return d.dialect.led(text, "$1") }
 	readings := []Reading{
 		{"events", selectEvents + ` WHERE ` + d.dialect.after + ` ORDER BY ` + d.dialect.order + ` LIMIT $3`, []any{0, 7, 1000}, false, false},
 		{"ends", selectEnds + last + endsBetween + last + endsAfter, nil, true, false},
