@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -81,13 +80,8 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err := begun.print(p); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	log.InfoContext(ctx, "serving", slog.String("url", begun.URL), slog.String("database", begun.Database),
-		slog.String("config", begun.Config), slog.Int("components", begun.Components))
+	begun.log(ctx, log)
 	server.reload.warn(ctx, loaded.Warnings(p.resolver()))
-	if begun.Config == "" {
-		log.InfoContext(ctx, "there is no configuration file, so nothing is probed and nobody alerted; one that is made later needs a restart",
-			slog.Any("looked_for", begun.lookedFor))
-	}
 	if err := server.run(ctx, listener); err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
@@ -141,6 +143,16 @@ func (s serving) print(p *process) error {
 		return fmt.Errorf("print where the server is: %w", err)
 	}
 	return nil
+}
+
+// log tells the log that the server has begun.
+func (s serving) log(ctx context.Context, log *slog.Logger) {
+	log.InfoContext(ctx, "serving", slog.String("url", s.URL), slog.String("database", s.Database),
+		slog.String("config", s.Config), slog.Int("components", s.Components))
+	if s.Config == "" {
+		log.InfoContext(ctx, "there is no configuration file, so nothing is probed and nobody alerted; one that is made later needs a restart",
+			slog.Any("looked_for", s.lookedFor))
+	}
 }
 
 func (s serving) text(paint painter) string {
