@@ -37,7 +37,7 @@ const watchRow = `(() => {
 })()`
 
 // TestPages_areLive watches pages that are open while the world changes.
-func TestPages_areLive(t *testing.T) {
+func TestPages_areLive(t *testing.T) { //nolint:tparallel // its parts share the connections of one browser
 	t.Parallel()
 	s, b := newScene(t, "127.0.0.1:0", 2*time.Second), newBrowser(t)
 	// One after the other, each with tabs of its own: a browser keeps six connections to

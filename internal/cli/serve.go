@@ -67,10 +67,8 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
-	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "").registering(loaded).asStarted(c.File.Config, slices.Contains(overruled, "db"))
-	if begun.Config == "" {
-		begun.lookedFor = config.Places(p.Getenv)
-	}
+	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "").registering(loaded, config.Places(p.Getenv)).
+		asStarted(c.File.Config, slices.Contains(overruled, "db"))
 	server, err := join(ctx, p, begun, loaded, database, measured, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -83,9 +83,13 @@ func newServing(address net.Addr, database string, chosen bool) serving {
 	return begun
 }
 
-// registering adds what a configuration file registers.
-func (s serving) registering(loaded *config.Config) serving {
+// registering adds what a configuration file registers, or in which places there
+// is none.
+func (s serving) registering(loaded *config.Config, places []string) serving {
 	s.Config, s.Components = loaded.File, len(loaded.Components)
+	if s.Config == "" {
+		s.lookedFor = places
+	}
 	return s
 }
 

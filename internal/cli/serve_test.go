@@ -302,7 +302,7 @@ func TestServing_isTheGoldenText(t *testing.T) {
 	bare := newServing(address, "/home/ada/.local/share/countersign/countersign.db", false)
 	bare.lookedFor = []string{"countersign.yaml", "/home/ada/.config/countersign/countersign.yaml"}
 	s.transcript.WriteString(bare.text(painter{}))
-	full := newServing(address, "/srv/gate.db", true).registering(&config.Config{File: "/srv/countersign.yaml", Components: make([]registry.Component, 3)})
+	full := newServing(address, "/srv/gate.db", true).registering(&config.Config{File: "/srv/countersign.yaml", Components: make([]registry.Component, 3)}, nil)
 	s.transcript.WriteString("--- with a configuration\n\n" + full.text(painter{}))
 	elsewhere := newServing(address, "postgres://db.internal/gate", true)
 	elsewhere.Config = "/srv/countersign.yaml"

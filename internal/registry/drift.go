@@ -115,7 +115,8 @@ func DriftOf(accepted, present []Tool) Drift {
 			room -= len(change.Texts)
 		}
 	}
-	drift.read(after, room)
+	texts, abridged := readAdded(drift.Added, after, room)
+	drift.New, drift.Abridged = texts, drift.Abridged || abridged
 	for name := range before {
 		if _, still := after[name]; !still {
 			drift.Removed = append(drift.Removed, name)
@@ -125,22 +126,22 @@ func DriftOf(accepted, present []Tool) Drift {
 	return drift
 }
 
-// read gives the tools that were added at most so many texts: one to each before
-// any has a second.
-func (d *Drift) read(present map[string]Tool, room int) {
-	whole := make([]ToolChange, len(d.Added))
-	shown := make([]int, len(d.Added))
-	for i, name := range d.Added {
-		var abridged bool
-		whole[i], abridged = changeOf(Tool{}, present[name], MaxToolTexts)
-		d.Abridged = d.Abridged || abridged
+// readAdded gives the tools that were added at most so many texts: one to each
+// before any has a second.
+func readAdded(added []string, present map[string]Tool, room int) (read []NewTool, abridged bool) {
+	whole := make([]ToolChange, len(added))
+	shown := make([]int, len(added))
+	for i, name := range added {
+		var cut bool
+		whole[i], cut = changeOf(Tool{}, present[name], MaxToolTexts)
+		abridged = abridged || cut
 	}
 	for round := range MaxToolTexts {
 		for i := range whole {
 			switch {
 			case round >= len(whole[i].Texts):
 			case room == 0:
-				d.Abridged = true
+				abridged = true
 			default:
 				shown[i]++
 				room--
@@ -149,9 +150,10 @@ func (d *Drift) read(present map[string]Tool, room int) {
 	}
 	for i, tool := range whole {
 		if shown[i] > 0 {
-			d.New = append(d.New, NewTool{Name: tool.Name, Texts: tool.Texts[:shown[i]]})
+			read = append(read, NewTool{Name: tool.Name, Texts: tool.Texts[:shown[i]]})
 		}
 	}
+	return read, abridged
 }
 
 func byName(tools []Tool) map[string]Tool {
