@@ -42,6 +42,7 @@ func TestServe_tellsOfItsComponentsOnThePageInMetricsAndInTheLog(t *testing.T) {
 	}
 	f.third.broken.Store(false)
 	second := f.serve(t)
+	await(t, "the other stands by", func() bool { return strings.Contains(second.log.String(), "this one stands by") })
 	server.end(t)
 	await(t, "the other takes over", func() bool { return strings.Contains(get(second.Metrics), "\ncountersign_patrol_lease_held 1\n") })
 	second.end(t)

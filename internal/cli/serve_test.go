@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +35,25 @@ type served struct {
 	serving
 	stop context.CancelFunc
 	code chan int
-	log  *bytes.Buffer // to be read after the end
+	log  *written
+}
+
+// written is what was written so far, and may be read meanwhile.
+type written struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
 }
 
 // serve runs the command in this process until the test ends.
@@ -42,7 +61,7 @@ func (s *shell) serve(t *testing.T, args ...string) *served {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
-	server := &served{stop: stop, code: make(chan int, 1), log: &bytes.Buffer{}}
+	server := &served{stop: stop, code: make(chan int, 1), log: &written{}}
 	go func() {
 		server.code <- Main(ctx, append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, args...), Surroundings{
 			In: strings.NewReader(""), Out: in, Err: server.log, Getenv: func(name string) string { return s.env[name] },
