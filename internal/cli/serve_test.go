@@ -35,22 +35,22 @@ type served struct {
 	serving
 	stop context.CancelFunc
 	code chan int
-	log  *written
+	log  *journal
 }
 
-// written is what was written so far, and may be read meanwhile.
-type written struct {
+// journal is what was logged so far, and may be read meanwhile.
+type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (w *written) Write(p []byte) (int, error) {
+func (w *journal) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.Write(p)
 }
 
-func (w *written) String() string {
+func (w *journal) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
@@ -61,7 +61,7 @@ func (s *shell) serve(t *testing.T, args ...string) *served {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
-	server := &served{stop: stop, code: make(chan int, 1), log: &written{}}
+	server := &served{stop: stop, code: make(chan int, 1), log: &journal{}}
 	go func() {
 		server.code <- Main(ctx, append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, args...), Surroundings{
 			In: strings.NewReader(""), Out: in, Err: server.log, Getenv: func(name string) string { return s.env[name] },
