@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -40,17 +41,29 @@ func takePictures(t *testing.T, s *scene, b *browser) {
 			t.Errorf("nobody takes a picture of %s", route.Name)
 			continue
 		}
-		p.picture(t, route.Name, path, "light")
+		p.picture(t, s, route.Name, path, "light")
 	}
-	p.picture(t, "overview-dark", "/", "dark")
-	p.picture(t, "drift", "/components/tickets", "light")
+	p.picture(t, s, "overview-dark", "/", "dark")
+	p.picture(t, s, "drift", "/components/tickets", "light")
 }
 
+// elsewhere has an open page name the folders of this run as those of a server
+// would be called.
+const elsewhere = `(() => {
+	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (texts.nextNode()) for (const folder of %s) texts.currentNode.data = texts.currentNode.data.replaceAll(folder, '/srv');
+	return !%[1]s.some((folder) => document.body.textContent.includes(folder));
+})()`
+
 // picture takes one picture, and writes it or looks for the one that is there.
-func (p *tab) picture(t *testing.T, name, path, theme string) {
+func (p *tab) picture(t *testing.T, s *scene, name, path, theme string) {
 	t.Helper()
 	p.look(t, theme, pictureWidth)
 	p.open(t, path)
+	folders := fmt.Sprintf("[%q, %q]", s.folder, filepath.Dir(s.database))
+	if !evaluate[bool](t, p, fmt.Sprintf(elsewhere, folders)) {
+		t.Errorf("%s names a folder of this run", path)
+	}
 	tall := min(evaluate[int64](t, p, `document.documentElement.scrollHeight`), maxTall)
 	command(t, p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: pictureWidth, Height: tall, DeviceScaleFactor: 1})
 	taken := command(t, p, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data

@@ -244,7 +244,7 @@ func TestRows_markOneThatNoPreflightTakesBesideItsStatus(t *testing.T) {
 	fleet.views["files"] = view
 	options := web.Options{Fleet: fleet}
 	status := `<span class="status"><i class="lamp warn" aria-hidden="true"></i>available</span>`
-	mark := ` <span class="mark bad">refused by preflight: tools changed</span>`
+	mark := ` <span class="mark bad">refused</span>`
 	for path, wanted := range map[string]string{
 		"/": `<td role="cell" class="held">` + status + mark, "/components": `<td role="cell" class="held">` + status + mark,
 		"/components/files": `<span class="big">` + status + `</span>` + mark,

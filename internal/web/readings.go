@@ -42,8 +42,12 @@ func marksOf(reading registry.Reading) []string {
 	return marks
 }
 
-// markRefused marks a component that no preflight takes as it is, whatever its status.
-const markRefused = "refused by preflight: tools changed"
+// markRefused marks a component that no preflight takes as it is, whatever its
+// status, and saidRefused says it where nothing stands beside it.
+const (
+	markRefused = "refused"
+	saidRefused = "refused by preflight: tools changed"
+)
 
 // isGrave reports whether a mark says more than that something asks for attention.
 func isGrave(mark string) bool { return mark == markRefused }
@@ -68,7 +72,7 @@ func (r componentRow) Says() string {
 		said = r.Name + " is flapping"
 	}
 	if r.refused() {
-		said += ", " + markRefused
+		said += ", " + saidRefused
 	}
 	return said
 }
