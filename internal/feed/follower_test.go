@@ -152,13 +152,13 @@ func (o *told) Listeners(n int)                          { o.listeners = append(
 func TestFollower_tellsItsObserver(t *testing.T) {
 	t.Parallel()
 	var seen told
-	behind := time.Duration(0)
+	var behind atomic.Int64
 	run(t, func(o *feed.Options) {
-		o.Observer, o.Now = &seen, func() time.Time { return time.Now().Add(-behind) }
+		o.Observer, o.Now = &seen, func() time.Time { return time.Now().Add(-time.Duration(behind.Load())) }
 	}, func(t *testing.T, b bench) {
 		b.store.happen(2)
 		<-time.After(time.Second)
-		behind = time.Hour
+		behind.Store(int64(time.Hour))
 		b.store.happen(1)
 		<-time.After(time.Second)
 		one, two := b.listen(t, nil), b.listen(t, nil)
