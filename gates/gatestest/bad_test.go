@@ -27,7 +27,7 @@ func badServers() map[string]*bad {
 	}
 	return map[string]*bad{
 		"healthz red":       {around: answering("/healthz", status(500)), fails: "healthz", words: "the gate healthz (GET /healthz) does not pass"},
-		"healthz missing":   {around: answering("/healthz", http.NotFound), fails: "healthz", words: "status: The HTTP status is not the one"},
+		"healthz missing":   {around: answering("/healthz", http.NotFound), fails: "healthz", words: "status: The HTTP status is none of 2xx"},
 		"test red":          {around: (*double).alwaysBroken, fails: "test", words: `tool:   "index": "no index"`},
 		"test says ok":      {around: answering("/test", says("ok")), fails: "test", words: "not_json: "},
 		"test says true":    {around: answering("/test", says(`{"ok":"true"}`)), fails: "test", words: "wrong_shape: "},
