@@ -9,7 +9,7 @@ MAKEFLAGS   += --no-print-directory
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 TOOL      := go tool -modfile=tools/go.mod
-FUZZTIME  ?= 5s
+INPUTS    ?= 10000
 SOAK      ?= 20
 TESTFLAGS ?=
 PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
@@ -56,12 +56,12 @@ vet:
 	  || { echo "deadcode: remove what no command reaches (+), and what tools/deadcode.txt lists in vain (-)"; exit 1; }
 
 fuzz:
-	./tools/fuzz.sh $(FUZZTIME)
+	./tools/fuzz.sh $(INPUTS)
 
 # Longer torture: kill -9, races, models and fuzzing at SOAK times their size.
 soak: needs
 	COUNTERSIGN_SOAK=$(SOAK) $(TOOL) gotestsum --format standard-verbose -- -count=1 -shuffle=on -timeout 6h $(TESTFLAGS) ./...
-	./tools/fuzz.sh 5m
+	./tools/fuzz.sh 500000
 
 bench:
 	./tools/bench-needs.sh bin/bench
