@@ -137,7 +137,7 @@ func (e *Examiner) probed(ctx context.Context, flown *flight) error {
 		Network: flown.within, Resolve: e.Resolve, Transcripts: true, Purse: e.purseOf(flown.of.component),
 	})
 	summary := result.Summary()
-	e.note(span, &summary, ctx.Err() != nil)
+	e.note(ctx, span, &summary, ctx.Err() != nil)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

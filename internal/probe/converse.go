@@ -198,7 +198,8 @@ func (c *conversation) permitted(list registry.GateResult) (registry.Tool, findi
 
 // alive is g1 of the profile protocol: the process runs, or the endpoint gave a
 // complete HTTP answer of any kind.
-func (c *conversation) alive(list registry.GateResult) registry.GateResult {
+func (c *conversation) alive(list registry.GateResult) (got registry.GateResult) {
+	defer func() { got.Began = list.Began }()
 	report, isProcess := c.client.Report(), c.Endpoint == nil
 	took := list.Took()
 	if report.FirstAnswer != "" {

@@ -108,12 +108,12 @@ func probeHarness(ctx context.Context, spec *registry.Harness, image registry.Im
 	})
 	judged := judgement{scan: spec.Scan, digest: image.Digest, now: result.ProbedAt, result: result}
 	if !searched.OK {
-		judged.unjudged(searched)
+		judged.unjudged(registry.Fail(0, searched.Cause, searched.Detail))
 		result.Scanned = resolving.kept(searched)
 		return
 	}
 	judged.judge(seen.found)
-	result.Scanned.LatencyMs = searched.LatencyMs
+	result.Scanned.Began, result.Scanned.LatencyMs = searched.Began, searched.LatencyMs
 }
 
 // resolve asks for the digest, and whether the tag points at it.

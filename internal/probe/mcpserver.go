@@ -89,7 +89,7 @@ func both(page, canary registry.GateResult) registry.GateResult {
 	case canary.OK:
 		canary.Detail = registry.Shorten(page.Detail+"; "+canary.Detail, registry.MaxDetail)
 	}
-	canary.LatencyMs += page.LatencyMs
+	canary.Began, canary.LatencyMs = page.Began, page.LatencyMs+canary.LatencyMs
 	return canary
 }
 
@@ -121,6 +121,7 @@ func guarded(ctx context.Context, limit time.Duration, gate func(context.Context
 		if thrown := recover(); thrown != nil {
 			got = panicked(began, thrown)
 		}
+		got.Began = began
 	}()
 	found := gate(ctx)
 	if found.cause != "" {

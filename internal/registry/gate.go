@@ -33,6 +33,9 @@ type GateResult struct {
 	Detail    string  `json:"detail,omitempty"`
 	Cause     Cause   `json:"cause,omitempty"`
 
+	// Began is when it was begun to be asked; zero where it was not asked, and in
+	// what was read from a document, which does not hold it.
+	Began      time.Time   `json:"-"`
 	Transcript *Transcript `json:"transcript,omitempty"` // of a gate that failed, when transcripts are kept
 }
 

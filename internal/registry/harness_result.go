@@ -159,7 +159,7 @@ func (r *HarnessResult) Summary() Summary {
 			continue
 		}
 		summary.Latency += got.Took()
-		summary.Parts = append(summary.Parts, PartTime{string(part), got.OK, got.Took()})
+		summary.Parts = append(summary.Parts, partTime(string(part), got))
 		if !got.OK && got.Cause != "" && !slices.Contains(summary.Causes, got.Cause) {
 			summary.Causes = append(summary.Causes, got.Cause)
 		}

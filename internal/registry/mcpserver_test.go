@@ -87,7 +87,7 @@ func TestSummary_saysWhatTheGatesSay(t *testing.T) {
 		for _, gate := range registry.Gates() {
 			got := result.Gate(gate)
 			want.Parts = append(want.Parts, registry.PartTime{
-				Part: string(gate), OK: got.OK, Took: got.Took(),
+				Part: string(gate), OK: got.OK, Cause: got.Cause, Took: got.Took(),
 			})
 		}
 		if row.gates == (gates{held, held, held}) {

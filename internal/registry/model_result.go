@@ -186,12 +186,13 @@ func (r *ModelResult) Error() string {
 
 // Summary implements Result.
 func (r *ModelResult) Summary() Summary {
+	took := partTime(invoke, &r.Invoke)
+	took.OK, took.Cause = r.Passed(), r.cause()
 	summary := Summary{
-		ProbedAt: r.ProbedAt, Causes: []Cause{}, Proof: r.proof(),
-		Latency: r.Invoke.Took(), Parts: []PartTime{{invoke, r.Passed(), r.Invoke.Took()}},
+		ProbedAt: r.ProbedAt, Causes: []Cause{}, Proof: r.proof(), Latency: took.Took, Parts: []PartTime{took},
 	}
-	if wrong := r.cause(); wrong != "" {
-		summary.Causes = []Cause{wrong}
+	if took.Cause != "" {
+		summary.Causes = []Cause{took.Cause}
 	}
 	summary.Outcome = outcomeOf(r.Passed(), summary.Causes)
 	summary.Reason = Shorten(r.Error(), MaxDetail)

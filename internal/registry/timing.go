@@ -17,12 +17,19 @@ const (
 	MaxProbeWait = 12 * time.Minute
 )
 
-// PartTime is how long one part of a probe took: a gate, or what a component of
-// another kind has instead.
+// PartTime is what one part of a probe found, and when: a gate, or what a component
+// of another kind has instead.
 type PartTime struct {
-	Part string // one of Parts
-	OK   bool
-	Took time.Duration
+	Part  string // one of Parts
+	OK    bool
+	Cause Cause     // empty when it holds
+	Began time.Time // zero where it is not known
+	Took  time.Duration
+}
+
+// partTime is what a part found, under its name.
+func partTime(name string, got *GateResult) PartTime {
+	return PartTime{Part: name, OK: got.OK, Cause: got.Cause, Began: got.Began, Took: got.Took()}
 }
 
 // Opened counts what a probe opened with a server, sessions and processes, and
@@ -49,8 +56,8 @@ func Parts() []string {
 // timed are parts as their times.
 func timed(parts []part) []PartTime {
 	var times []PartTime
-	for _, each := range parts {
-		times = append(times, PartTime{each.name, each.got.OK, each.got.Took()})
+	for i := range parts {
+		times = append(times, partTime(parts[i].name, &parts[i].got))
 	}
 	return times
 }

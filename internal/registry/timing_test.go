@@ -12,14 +12,17 @@ import (
 func TestSummary_tellsHowLongEachPartTookAndWhatWasOpened(t *testing.T) {
 	t.Parallel()
 	took := func(ms float64) registry.GateResult { return registry.GateResult{OK: true, LatencyMs: ms} }
+	began := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	alive := took(1)
+	alive.Began = began
 	server := registry.ProbeResult{
-		Healthz: took(1), Test: registry.Fail(2*time.Millisecond, registry.Timeout, "late"),
+		Healthz: alive, Test: registry.Fail(2*time.Millisecond, registry.Timeout, "late"),
 		ListTools:      registry.ToolsResult{GateResult: took(3), ToolCount: 1},
 		SessionsOpened: 2, SessionsClosed: 1, ProcessesStarted: 3, ProcessesEnded: 3,
 	}
 	gates := []registry.PartTime{
-		{Part: "healthz", OK: true, Took: time.Millisecond},
-		{Part: "test", Took: 2 * time.Millisecond},
+		{Part: "healthz", OK: true, Began: began, Took: time.Millisecond},
+		{Part: "test", Cause: registry.Timeout, Took: 2 * time.Millisecond},
 		{Part: "listTools", OK: true, Took: 3 * time.Millisecond},
 	}
 	knowledge := registry.KnowledgeBaseResult{Gates: server}
@@ -31,7 +34,7 @@ func TestSummary_tellsHowLongEachPartTookAndWhatWasOpened(t *testing.T) {
 	}{
 		"MCP server":     {&server, gates, registry.Opened{Opened: 5, Ended: 4}},
 		"knowledge base": {&knowledge, append(gates[:3:3], registry.PartTime{Part: "retrieve", Took: 4 * time.Millisecond}), registry.Opened{Opened: 5, Ended: 4}},
-		"model":          {&registry.ModelResult{Invoke: registry.GateResult{LatencyMs: 5}}, []registry.PartTime{{Part: "invoke", Took: 5 * time.Millisecond}}, registry.Opened{}},
+		"model":          {&registry.ModelResult{Invoke: registry.GateResult{LatencyMs: 5}}, []registry.PartTime{{Part: "invoke", Cause: registry.NoContent, Took: 5 * time.Millisecond}}, registry.Opened{}},
 	} {
 		got := row.result.Summary()
 		if diff := cmp.Diff(row.parts, got.Parts); diff != "" || got.Sessions != row.opened {
