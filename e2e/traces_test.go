@@ -140,6 +140,13 @@ func TestTraces_reachACollectorAndTheLog(t *testing.T) {
 				attribute(span.GetAttributes(), "countersign.outcome") == "failed"
 		})) > 0
 	})
+	eventually(t, "the spans of the gates of a probe do not arrive", func() bool {
+		return len(got.named("gate healthz", func(gate *tracing.Span) bool {
+			of := got.named("probe", func(probe *tracing.Span) bool { return string(probe.GetSpanId()) == string(gate.GetParentSpanId()) })
+			return len(of) == 1 && attribute(gate.GetAttributes(), "error.type") == "refused" &&
+				gate.GetStartTimeUnixNano() >= of[0].GetStartTimeUnixNano() && gate.GetEndTimeUnixNano() <= of[0].GetEndTimeUnixNano()
+		})) > 0
+	})
 	if code := serve.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("serve ended with %d", code)
 	}

@@ -1,9 +1,9 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -64,9 +64,12 @@ func (s *Server) begin(ctx context.Context, r *http.Request) (context.Context, t
 	if routesOf(r.URL.Path) != "api" {
 		return ctx, noop.Span{}
 	}
-	return s.options.Tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer),
+	return s.options.Tracer.Start(ctx, spanOf(r), trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("http.request.method", methodOf(r))))
 }
+
+// otherMethod stands for every strange method.
+const otherMethod = "_OTHER"
 
 // methodOf is the method of a request as spans name it: a closed set.
 func methodOf(r *http.Request) string {
@@ -74,21 +77,34 @@ func methodOf(r *http.Request) string {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 		return r.Method
 	}
-	return "_OTHER"
+	return otherMethod
+}
+
+// spanOf is what the name of a request's span begins with: its method, or HTTP for
+// a strange one.
+func spanOf(r *http.Request) string {
+	if method := methodOf(r); method != otherMethod {
+		return method
+	}
+	return "HTTP"
 }
 
 // end ends the span of a request, by the route that took it, and tells the
-// observer.
+// observer. A request that was refused is an error of the span only where the fault
+// is ours, as the semantic conventions of OpenTelemetry for HTTP say.
 func (s *Server) end(span trace.Span, r *http.Request, answer *watched, status int) {
 	s.options.Observer.Answered(routesOf(r.URL.Path), status)
+	span.SetAttributes(attribute.Int("http.response.status_code", status))
 	if answer.refused != "" {
 		s.options.Observer.Refused(answer.refused)
-		span.SetAttributes(attribute.String("error.type", string(answer.refused)))
+		span.SetAttributes(attribute.String("countersign.code", string(answer.refused)))
 	}
-	_, route, _ := strings.Cut(cmp.Or(r.Pattern, " unknown"), " ")
-	span.SetName(methodOf(r) + " " + route)
-	span.SetAttributes(attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
+	if _, route, found := strings.Cut(r.Pattern, " "); found {
+		span.SetName(spanOf(r) + " " + route)
+		span.SetAttributes(attribute.String("http.route", route))
+	}
 	if status >= http.StatusInternalServerError {
+		span.SetAttributes(attribute.String("error.type", strconv.Itoa(status)))
 		span.SetStatus(codes.Error, http.StatusText(status))
 	}
 	span.End()

@@ -109,29 +109,36 @@ func TestAPI_hasASpanForEachRequest(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	options := plain().options
 	options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test")
-	options.Pages = map[string]http.Handler{"GET /api/v1/tasks/{id}": answering("a task")}
+	options.Pages = map[string]http.Handler{
+		"GET /api/v1/tasks/{id}": answering("a task"),
+		"GET /api/v1/broken":     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }),
+	}
 	header := http.Header{"Traceparent": {callersParent}}
 	handled(t, options, http.MethodGet, "/api/v1/nothing?token=secret", header)
 	handled(t, options, "BREW", "/api/v1/nothing", header)
 	handled(t, options, http.MethodGet, PathEvents, header)
 	handled(t, options, http.MethodGet, PathHealthz, header)
 	handled(t, options, http.MethodGet, "/api/v1/tasks/17", header)
+	handled(t, options, http.MethodGet, "/api/v1/broken", header)
 	ended := spans.Ended()
-	if len(ended) != 3 {
+	if len(ended) != 4 {
 		t.Fatalf("%d spans, want one for each request to the API but the stream", len(ended))
 	}
 	span := ended[0]
 	want := []attribute.KeyValue{
-		attribute.String("http.request.method", "GET"), attribute.String("error.type", "E_NOT_FOUND"),
-		attribute.String("http.route", "unknown"), attribute.Int("http.response.status_code", 404),
+		attribute.String("http.request.method", "GET"), attribute.Int("http.response.status_code", 404),
+		attribute.String("countersign.code", "E_NOT_FOUND"),
 	}
-	if span.Name() != "GET unknown" || span.Parent().SpanID().String() != callersSpan || !slices.Equal(span.Attributes(), want) {
+	if span.Name() != "GET" || span.Status().Code != codes.Unset || span.Parent().SpanID().String() != callersSpan || !slices.Equal(span.Attributes(), want) {
 		t.Errorf("the span is %q in %s with %v", span.Name(), span.Parent().TraceID(), span.Attributes())
 	}
-	if ended[1].Name() != "_OTHER unknown" {
+	if ended[1].Name() != "HTTP" {
 		t.Errorf("the span of a strange method is %q", ended[1].Name())
 	}
 	if ended[2].Name() != "GET /api/v1/tasks/{id}" || ended[2].Status().Code != codes.Unset {
 		t.Errorf("the span of a task is %q: %+v", ended[2].Name(), ended[2].Status())
+	}
+	if span := ended[3]; span.Status().Code != codes.Error || !slices.Contains(span.Attributes(), attribute.String("error.type", "503")) {
+		t.Errorf("the span of what is broken is %+v with %v", span.Status(), span.Attributes())
 	}
 }

@@ -30,22 +30,38 @@ func (unobserved) Refused(fault.Code) {}
 const traceparent = "traceparent"
 
 // begin begins the span of a call, in the trace that its client names: in the call
-// itself, or else in the HTTP request that brought it. What is no traceparent is
-// passed over. The span tells no argument.
+// itself, or else in the HTTP request that brought it, which is linked when both do.
+// What is no traceparent is passed over. The span tells no argument. Its attributes
+// are those of the semantic conventions of OpenTelemetry for MCP, beside our own.
 func (s *Server) begin(ctx context.Context, tool string, request *mcp.CallToolRequest) (context.Context, trace.Span) {
+	brought := trace.SpanContextFromContext(ctx)
 	if told, ok := request.Params.GetMeta()[traceparent].(string); ok {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparent: told})
 	}
-	return s.tracer.Start(ctx, methodCall+" "+tool, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
-		attribute.String("mcp.method.name", methodCall), attribute.String("gen_ai.tool.name", tool)))
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		attribute.String("mcp.method.name", methodCall), attribute.String("gen_ai.operation.name", "execute_tool"),
+		attribute.String("gen_ai.tool.name", tool), attribute.String("network.transport", transportOf(request)))}
+	if brought.IsValid() && !brought.Equal(trace.SpanContextFromContext(ctx)) {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: brought}))
+	}
+	return s.tracer.Start(ctx, methodCall+" "+tool, options...)
+}
+
+// transportOf is how a call came, as spans name it.
+func transportOf(request *mcp.CallToolRequest) string {
+	if request.Extra != nil && request.Extra.Header != nil {
+		return "tcp"
+	}
+	return "pipe"
 }
 
 // refused notes with which code a call is refused. What is no defect of ours and
 // no lack is an ordinary answer, and no error of the span.
 func (s *Server) refused(span trace.Span, code fault.Code) {
 	s.observer.Refused(code)
-	span.SetAttributes(attribute.String("countersign.outcome", "refused"), attribute.String("error.type", string(code)))
+	span.SetAttributes(attribute.String("countersign.outcome", "refused"), attribute.String("countersign.code", string(code)))
 	if code == fault.Internal || code == fault.Unavailable {
+		span.SetAttributes(attribute.String("error.type", "tool_error"))
 		span.SetStatus(codes.Error, string(code))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -57,6 +58,7 @@ const (
 )
 
 func TestCalls_areSpansInTheTraceThatTheirClientNames(t *testing.T) {
+	transports := map[string]string{"stdio": "pipe", "HTTP": "tcp"}
 	overAll(t, func(t *testing.T, over, version string) {
 		t.Helper()
 		tracer, spans := tracing(t)
@@ -79,7 +81,8 @@ func TestCalls_areSpansInTheTraceThatTheirClientNames(t *testing.T) {
 			t.Errorf("%s %s: the span is %q in %s", over, version, span.Name(), span.Parent().TraceID())
 		}
 		want := []attribute.KeyValue{
-			attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", "create_task"),
+			attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.operation.name", "execute_tool"),
+			attribute.String("gen_ai.tool.name", "create_task"), attribute.String("network.transport", transports[over]),
 			attribute.String("countersign.outcome", "ok"),
 		}
 		if !slices.Equal(span.Attributes(), want) {
@@ -97,11 +100,50 @@ func TestCalls_areSpansInTheTraceThatTheirClientNames(t *testing.T) {
 			if span.Parent().IsValid() {
 				t.Errorf("%s %s: %v was taken for a traceparent", over, version, hostile)
 			}
-			if !slices.Contains(span.Attributes(), attribute.String("error.type", string(fault.NotFound))) {
+			if !slices.Contains(span.Attributes(), attribute.String("countersign.code", string(fault.NotFound))) ||
+				span.Status().Code != codes.Unset || len(span.Attributes()) != 6 {
 				t.Errorf("%s %s: the attributes are %v", over, version, span.Attributes())
 			}
 		}
 	})
+}
+
+// TestCalls_areLinkedWithTheRequestThatBroughtThem has a client name one trace in
+// its call, and its HTTP library another.
+func TestCalls_areLinkedWithTheRequestThatBroughtThem(t *testing.T) {
+	t.Parallel()
+	tracer, spans := tracing(t)
+	server := New(newOperations(t), logging(t, Options{Tracer: tracer}))
+	brought := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, Remote: true})
+	for _, named := range []string{"", "00-" + callersTrace + "-" + callersSpan + "-01"} {
+		_, span := server.begin(trace.ContextWithRemoteSpanContext(t.Context(), brought), "get_task",
+			&mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: mcp.Meta{"traceparent": named}}})
+		span.End()
+	}
+	ended := spans.Ended()
+	if alone := ended[0]; !alone.Parent().Equal(brought) || len(alone.Links()) != 0 {
+		t.Errorf("a call that names no trace is in %v with the links %v", alone.Parent(), alone.Links())
+	}
+	if both := ended[1]; both.Parent().TraceID().String() != callersTrace || len(both.Links()) != 1 || !both.Links()[0].SpanContext.Equal(brought) {
+		t.Errorf("a call that names another trace is in %v with the links %v", both.Parent(), both.Links())
+	}
+}
+
+func TestCalls_areErrorsOfTheirSpansOnlyWhereTheFaultIsOurs(t *testing.T) {
+	t.Parallel()
+	tracer, spans := tracing(t)
+	server := New(newOperations(t), logging(t, Options{Tracer: tracer}))
+	for _, code := range fault.Codes() {
+		_, span := tracer.Start(t.Context(), string(code))
+		server.refused(span, code)
+		span.End()
+	}
+	for _, span := range spans.Ended() {
+		isOurs := span.Name() == string(fault.Internal) || span.Name() == string(fault.Unavailable)
+		if isOurs != (span.Status().Code == codes.Error) || isOurs != slices.Contains(span.Attributes(), attribute.String("error.type", "tool_error")) {
+			t.Errorf("%s is told as %v with %v", span.Name(), span.Status(), span.Attributes())
+		}
+	}
 }
 
 func TestCalls_logTheTraceOfTheirClientAlsoWhenNothingIsTraced(t *testing.T) {
