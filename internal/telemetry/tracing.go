@@ -62,14 +62,19 @@ type Tracing struct {
 // which the SDK reads as well. A collector that does not take spans is logged once
 // until it takes them again.
 //
-// Faults: InvalidArgument for an endpoint that is no HTTP URL, and for a protocol
-// or exporter that is not spoken, and headers that cannot be read.
+// Faults: InvalidArgument for an endpoint that is no HTTP URL, for a protocol or
+// exporter that is not spoken, and for headers, a time-out or certificates that
+// cannot be read.
 func NewTracing(ctx context.Context, getenv func(string) string, version string, log *slog.Logger) (*Tracing, error) {
 	wanted, err := wantsTraces(getenv)
 	if err != nil || !wanted {
 		return &Tracing{version: version}, err
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+	client, err := newCollecting(getenv)
+	if err != nil {
+		return &Tracing{version: version}, err
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithHTTPClient(client), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: resendPause, MaxInterval: resendTime, MaxElapsedTime: resendTime,
 	}))
 	if err != nil {
@@ -187,6 +192,6 @@ func (s *sender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan)
 func (s *sender) tell(ctx context.Context, err error) {
 	if !s.failed.Swap(true) {
 		s.log.WarnContext(ctx, "the collector does not take traces; they are dropped, and this is told once until it does",
-			slog.String("cause", registry.Shorten(err.Error(), registry.MaxDetail)))
+			slog.String("cause", registry.Shorten(withoutAddress(err).Error(), registry.MaxDetail)))
 	}
 }

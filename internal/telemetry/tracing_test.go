@@ -125,6 +125,14 @@ func TestTracing_refusesWhatItCannotSendTo(t *testing.T) {
 		"malformed":     {endpoint: "http://[::1"},
 		"grpc":          {endpoint: "http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
 		"other exports": {endpoint: "http://127.0.0.1:9411", "OTEL_TRACES_EXPORTER": "zipkin"},
+		"no time":       {endpoint: "http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_TIMEOUT": "10s"},
+		"less than now": {endpoint: "http://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "-1"},
+		"no such file":  {endpoint: "https://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere/ca.pem"},
+		"no PEM":        {endpoint: "https://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "tracing_test.go"},
+		"without a key": {endpoint: "https://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "tracing_test.go"},
+		"no pair": {
+			endpoint: "https://127.0.0.1:4318", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "tracing_test.go", "OTEL_EXPORTER_OTLP_CLIENT_KEY": "tracing_test.go",
+		},
 	} {
 		tracing, err := telemetry.NewTracing(t.Context(), func(name string) string { return set[name] }, "1.2.3", slog.New(slog.DiscardHandler))
 		if !errors.Is(err, fault.InvalidArgument) {
