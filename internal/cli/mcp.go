@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -62,7 +63,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	outliveReaders()
 	gate := &openingGate{opened: newOpening[*task.Gate]()}
 	server := mcpserver.New(gate, mcpserver.Options{Version: version, Caller: caller, Log: log, Tracer: tracing.Tracer()})
-	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
+	return serveWhileOpening(ctx, p, server, gate.opened.need, func(ctx context.Context) (io.Closer, error) {
 		database, err := gate.open(ctx, p, c.DB)
 		if err != nil {
 			return nil, err
@@ -73,14 +74,25 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	})
 }
 
+// headStart is how long the handshake of a client has the processors to itself:
+// then the database is opened, unless a call needed it sooner.
+const headStart = 50 * time.Millisecond
+
 // serveWhileOpening serves a client over stdio while what the server needs is
-// opened, which is closed again at the end.
-func serveWhileOpening(ctx context.Context, p *process, server *mcpserver.Server, open func(context.Context) (io.Closer, error)) error {
+// opened, which is closed again at the end. It is opened also for a client whose
+// input ends at once, so that what cannot be opened is told.
+func serveWhileOpening(ctx context.Context, p *process, server *mcpserver.Server, needed *need, open func(context.Context) (io.Closer, error)) error {
 	var opened io.Closer
 	group, serving := errgroup.WithContext(ctx)
-	group.Go(func() error { return server.ServeStdio(serving, p.In, p.Out) })
+	group.Go(func() error {
+		defer needed.now()
+		return server.ServeStdio(serving, p.In, p.Out)
+	})
 	group.Go(func() (err error) {
-		opened, err = open(serving)
+		isNeeded := needed.await(serving, headStart)
+		if opened, err = open(serving); !isNeeded {
+			return nil
+		}
 		return err
 	})
 	err := group.Wait()
@@ -90,15 +102,48 @@ func serveWhileOpening(ctx context.Context, p *process, server *mcpserver.Server
 	return err
 }
 
+// need is told when something is needed. It is safe for concurrent use.
+type need struct {
+	now  func()        // says so, as often as one likes
+	told chan struct{} // closed when it was said
+}
+
+func newNeed() *need {
+	told := make(chan struct{})
+	return &need{now: sync.OnceFunc(func() { close(told) }), told: told}
+}
+
+// await returns when there is need, of which it takes a time for a sign too. It
+// reports false when ctx ends before.
+func (n *need) await(ctx context.Context, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-n.told:
+	case <-timer.C:
+		n.now()
+	case <-ctx.Done():
+	}
+	select {
+	case <-n.told:
+		return true
+	default:
+		return false
+	}
+}
+
 // opening is something that may still be opening: a client's handshake does not
 // wait for the turn of this process to write to the database, its calls do.
 type opening[T any] struct {
+	need   *need
 	done   chan struct{} // closed when the others are set
 	opened T
 	failed error
 }
 
-func newOpening[T any]() *opening[T] { return &opening[T]{done: make(chan struct{})} }
+func newOpening[T any]() *opening[T] {
+	return &opening[T]{need: newNeed(), done: make(chan struct{})}
+}
 
 // finish lets those who wait have what was opened, or why it could not be. It is
 // called once.
@@ -107,8 +152,10 @@ func (o *opening[T]) finish(opened T, failed error) {
 	close(o.done)
 }
 
-// await returns what was opened when it is. Fault: Unavailable when ctx ends first.
+// await says that what is opened is needed, and returns it when it is there.
+// Fault: Unavailable when ctx ends first.
 func (o *opening[T]) await(ctx context.Context) (T, error) {
+	o.need.now()
 	select {
 	case <-o.done:
 		return o.opened, o.failed

@@ -25,7 +25,7 @@ func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, tracer trace
 	outliveReaders()
 	served := openingRegistry{newOpening[*examining]()}
 	server := mcpserver.NewRegistry(served, mcpserver.Options{Version: version, Log: log, Tracer: tracer})
-	return serveWhileOpening(ctx, p, server, func(ctx context.Context) (io.Closer, error) {
+	return serveWhileOpening(ctx, p, server, served.opened.need, func(ctx context.Context) (io.Closer, error) {
 		examined, err := c.components().open(ctx, p, loaded, openDatabase, log)
 		if err == nil {
 			examined.Tracer = tracer

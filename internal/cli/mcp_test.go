@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/mcpserver"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -77,6 +80,49 @@ func TestMCP_refusesToStartWithTheReason(t *testing.T) {
 		if code, out, log := s.run(test.args...); code != exitAsk || out != "" || !strings.Contains(log, test.reason) {
 			t.Errorf("%s: exit %d, output %q, %s", name, code, out, log)
 		}
+	}
+}
+
+func TestNeed_isToldByACallOrByTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		ends   bool
+		calls  int
+		most   time.Duration
+		needed bool
+	}{
+		"a call":               {false, 2, time.Hour, true},
+		"time":                 {false, 0, 0, true},
+		"the end":              {true, 0, time.Hour, false},
+		"a call and the end":   {true, 1, time.Hour, true},
+		"a call with the time": {false, 1, 0, true},
+	} {
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		if test.ends {
+			end()
+		}
+		n := newNeed()
+		for range test.calls {
+			n.now()
+		}
+		if got := n.await(ctx, test.most); got != test.needed {
+			t.Errorf("%s: needed is %v", name, got)
+		}
+	}
+}
+
+func TestServeWhileOpening_endsWellBeforeAnythingIsNeeded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	gate := &openingGate{opened: newOpening[*task.Gate]()}
+	in, client := io.Pipe()
+	defer client.Close()
+	p := &process{Surroundings: Surroundings{In: in, Out: io.Discard}}
+	err := serveWhileOpening(ctx, p, mcpserver.New(gate, mcpserver.Options{}), gate.opened.need, func(ctx context.Context) (io.Closer, error) {
+		return nil, ctx.Err()
+	})
+	if err != nil {
+		t.Errorf("a server that was ended at its start fails with %v", err)
 	}
 }
 

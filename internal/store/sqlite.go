@@ -19,6 +19,9 @@ const (
 	busyTimeout = 5 * time.Second
 	// readers is how many connections read at once.
 	readers = 4
+	// pageCache is what a connection keeps of the file in memory, 8,000 KiB. To set it
+	// the connection reads the whole schema, which is most of what opening costs.
+	pageCache = "cache_size(-8000)"
 	// closePatience bounds how long Close waits for the queue of writers.
 	closePatience = 5 * time.Second
 	// checkpointPages is the length of the write-ahead log, in pages, at which
@@ -77,7 +80,7 @@ func dsn(file string, pragmas ...string) string {
 	query := url.Values{
 		"_pragma": append([]string{
 			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
-			"foreign_keys(ON)", "trusted_schema(OFF)", "cache_size(-8000)",
+			"foreign_keys(ON)", "trusted_schema(OFF)",
 		}, pragmas...),
 		"_txlock":    {"immediate"},
 		"_defensive": {"1"},
@@ -91,20 +94,22 @@ func dsn(file string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: slashed, OmitHost: true, RawQuery: query.Encode()}).String()
 }
 
-// open connects and migrates as the only writer of all processes.
-func (e *sqliteEngine) open(ctx context.Context) error {
+// open connects and migrates as the only writer of all processes. Readers connect
+// when something is read.
+func (e *sqliteEngine) open(ctx context.Context) (err error) {
 	release, err := e.queue.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if e.readPool, err = sql.Open("sqlite", dsn(e.path, "query_only(ON)")); err != nil {
-		return fmt.Errorf("open for reading: %w", err)
+	judge, err := sql.Open("sqlite", dsn(e.path, "query_only(ON)"))
+	if err != nil {
+		return fmt.Errorf("open for judging: %w", err)
 	}
-	e.readPool.SetMaxOpenConns(readers)
-	e.readPool.SetMaxIdleConns(readers)
-	e.reader = newPrepared(e.readPool)
-	lacking, err := e.lacking(ctx)
+	// It is open for as long as the writer is opening: the connection that closes
+	// last writes to the file.
+	defer func() { err = errors.Join(err, judge.Close()) }()
+	lacking, err := e.lacking(ctx, newPrepared(judge))
 	if err != nil {
 		return err
 	}
@@ -114,34 +119,40 @@ func (e *sqliteEngine) open(ctx context.Context) error {
 	if err := e.transact(ctx, func(ctx context.Context, _ session) error { return e.migrate(ctx, lacking) }); err != nil {
 		return err
 	}
+	if e.readPool, err = sql.Open("sqlite", dsn(e.path, pageCache, "query_only(ON)")); err != nil {
+		return fmt.Errorf("open for reading: %w", err)
+	}
+	e.readPool.SetMaxOpenConns(readers)
+	e.readPool.SetMaxIdleConns(readers)
+	e.reader = newPrepared(e.readPool)
 	e.files, err = look(e.path)
 	return err
 }
 
 // lacking judges the file before anything is written to it and returns the
-// migrations that it lacks.
-func (e *sqliteEngine) lacking(ctx context.Context) ([]migration, error) {
+// migrations that it lacks. Of a file of ours it reads the header alone.
+func (e *sqliteEngine) lacking(ctx context.Context, judge session) ([]migration, error) {
 	steps, err := migrationsOf(dialectSQLite)
 	if err != nil {
 		return nil, err
 	}
-	owner, err := one[int](ctx, e.reader, "PRAGMA application_id")
+	owner, err := one[int](ctx, judge, "PRAGMA application_id")
 	if err != nil {
 		return nil, err
 	}
-	version, err := one[int](ctx, e.reader, "PRAGMA user_version")
+	version, err := one[int](ctx, judge, "PRAGMA user_version")
 	if err != nil {
 		return nil, err
 	}
-	objects, err := one[int](ctx, e.reader, "SELECT count(*) FROM sqlite_schema")
-	if err != nil {
-		return nil, err
-	}
-	ours := owner == applicationID
-	empty := owner == 0 && version == 0 && objects == 0
-	if !ours && !empty {
-		return nil, fault.New(fault.Unavailable, "the file %s is a SQLite database of another program; it was left untouched", e.path).
-			WithHint("Name a new file, or one that Countersign made.")
+	if owner != applicationID {
+		objects, err := one[int](ctx, judge, "SELECT count(*) FROM sqlite_schema")
+		if err != nil {
+			return nil, err
+		}
+		if isEmpty := owner == 0 && version == 0 && objects == 0; !isEmpty {
+			return nil, fault.New(fault.Unavailable, "the file %s is a SQLite database of another program; it was left untouched", e.path).
+				WithHint("Name a new file, or one that Countersign made.")
+		}
 	}
 	return pending(steps, version, e.path)
 }
@@ -149,7 +160,7 @@ func (e *sqliteEngine) lacking(ctx context.Context) ([]migration, error) {
 func (e *sqliteEngine) openWriter(ctx context.Context) error {
 	var err error
 	// What one statement may have to undo is kept in memory: a few pages.
-	e.pool, err = sql.Open("sqlite", dsn(e.path, "journal_mode(WAL)", "synchronous(FULL)", "temp_store(MEMORY)",
+	e.pool, err = sql.Open("sqlite", dsn(e.path, pageCache, "journal_mode(WAL)", "synchronous(FULL)", "temp_store(MEMORY)",
 		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages)))
 	if err != nil {
 		return fmt.Errorf("open for writing: %w", err)
