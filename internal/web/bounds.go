@@ -32,6 +32,8 @@ const (
 	// runsShown how many runs of each.
 	usesShown = 20
 	runsShown = 10
+	// driftShown is how many tools of each kind of change a component shows.
+	driftShown = 25
 )
 
 // atMost keeps those of a list that a page shows, in their order, and tells how many
@@ -53,7 +55,7 @@ func atMost[T any](all []T, most int, rank func(T) int) (kept []T, more int) {
 	return kept, len(all) - most
 }
 
-// someOf lists names in a sentence: "a, b and 3 more".
+// someOf lists names in a sentence: "a, b and 3 others".
 func someOf(names []string) string {
 	if len(names) <= namesShown {
 		return strings.Join(names, ", ")

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,10 +11,12 @@ import (
 // driftView is how the tools differ from the accepted ones. All texts of it are
 // untrusted.
 type driftView struct {
-	Added, Removed []string
-	New            []toolView // how those of Added read, as far as it is shown
-	Changed        []toolView
-	Abridged       bool
+	New      []toolView // those that were added, and how they read
+	Unread   []string   // the names of others that were added
+	Removed  []string
+	Changed  []toolView
+	Abridged bool
+	More     string // the tools that are not shown, counted; empty when all are
 }
 
 // toolView is a tool that was changed, or added.
@@ -30,30 +33,42 @@ type textView struct {
 	LeftOut       int
 }
 
-// driftOf lays a drift out; nil for none.
+// driftOf lays a drift out; nil for none. Of those that changed, it shows those
+// first of which it is known how they read.
 func driftOf(drift *registry.Drift) *driftView {
 	if drift == nil {
 		return nil
 	}
-	view := &driftView{Added: drift.Added, Removed: drift.Removed, Abridged: drift.Abridged}
+	view := &driftView{Abridged: drift.Abridged}
 	for _, tool := range drift.New {
 		view.New = append(view.New, toolView{Name: tool.Name, Texts: textsOf(tool.Texts)})
 	}
-	for _, tool := range drift.Changed {
+	var added, removed int
+	view.Unread, added = firstOf(unreadOf(drift))
+	view.Removed, removed = firstOf(drift.Removed)
+	tools, changed := atMost(drift.Changed, driftShown, func(tool registry.ToolChange) int { return lastUnless(len(tool.Texts) > 0) })
+	for _, tool := range tools {
 		view.Changed = append(view.Changed, toolView{tool.Name, strings.Join(tool.What, ", "), textsOf(tool.Texts)})
+	}
+	if changed+added+removed > 0 {
+		view.More = fmt.Sprintf("%d changed, %d added and %d removed tools", changed, added, removed)
 	}
 	return view
 }
 
-// Unread are the names of added tools of which nothing is shown beside the name.
-func (v *driftView) Unread() []string {
-	var names []string
-	for _, name := range v.Added {
-		if !slices.ContainsFunc(v.New, func(tool toolView) bool { return tool.Name == name }) {
-			names = append(names, name)
-		}
+// firstOf are the names that are shown, and how many are left out.
+func firstOf(names []string) (shown []string, more int) {
+	shown = names[:min(len(names), driftShown)]
+	return shown, len(names) - len(shown)
+}
+
+// unreadOf are the names of added tools of which nothing is known beside the name.
+func unreadOf(drift *registry.Drift) []string {
+	read := map[string]bool{}
+	for _, tool := range drift.New {
+		read[tool.Name] = true
 	}
-	return names
+	return slices.DeleteFunc(slices.Clone(drift.Added), func(name string) bool { return read[name] })
 }
 
 func textsOf(changes []registry.TextChange) []textView {

@@ -27,6 +27,7 @@ func functions() template.FuncMap {
 		"grave":    isGrave,
 		"counted":  counted,
 		"join":     strings.Join,
+		"some":     someOf,
 		"sum":      func(a, b int) int { return a + b },
 		"text":     func(text any) string { return fmt.Sprint(text) },
 	}
