@@ -55,6 +55,7 @@ alerts:
 	double.mood.Store(int32(moodWell))
 	eventually(t, "Alertmanager does not hear that the component is well again", func() bool { return len(alertsOf(t, alertmanager)) == 0 })
 	awaitMetric(t, address, `countersign_alerts_firing{kind="component"} 0`)
+	awaitMetric(t, address, `countersign_alert_receiver_up{receiver="oncall"} 1`)
 	awaitMetric(t, address, `countersign_alert_deliveries_total{outcome="failed",receiver="oncall"} 0`)
 }
 

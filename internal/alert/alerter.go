@@ -39,6 +39,8 @@ type History interface {
 // Observer is told what the alerter does. Its methods must not block, and are
 // called from several goroutines. The receivers are those of the settings.
 type Observer interface {
+	// Receivers tells which there are, before any is told anything.
+	Receivers(names []string)
 	// Alerting tells whether this process is the one that alerts.
 	Alerting(yes bool)
 	// Firing tells how many alerts of each kind fire, whenever that may have changed;
@@ -108,6 +110,7 @@ func New(o Options) *Alerter {
 		o.Client = newClient()
 	}
 	o.Client, o.MaxOpen = unfollowing(o.Client), cmp.Or(o.MaxOpen, MaxOpen)
+	o.Observer.Receivers(o.Settings.names())
 	return &Alerter{
 		Options: o, holder: o.Name + " " + uuid.NewString(), reloads: make(chan struct{}, 1),
 		settings: o.Settings, receptions: map[string]Reception{},
@@ -119,6 +122,7 @@ func New(o Options) *Alerter {
 func (a *Alerter) Reload(settings Settings) {
 	a.mu.Lock()
 	a.settings = settings
+	a.Observer.Receivers(settings.names())
 	a.mu.Unlock()
 	select {
 	case a.reloads <- struct{}{}:
@@ -170,6 +174,7 @@ func (a *Alerter) receive(name string, change func(*Reception)) Reception {
 // unobserved is the observer of an alerter that has none.
 type unobserved struct{}
 
+func (unobserved) Receivers([]string)              {}
 func (unobserved) Alerting(bool)                   {}
 func (unobserved) Firing(map[string]int)           {}
 func (unobserved) Delivered(string, time.Duration) {}

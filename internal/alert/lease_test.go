@@ -3,6 +3,7 @@ package alert_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -186,7 +187,17 @@ func TestReload_keepsWhatWasToldUnderANameAndTellsANewReceiver(t *testing.T) {
 		other := both.Receivers[0]
 		other.Name = "new"
 		both.Receivers = append(both.Receivers, other)
+		knows := func(want ...string) {
+			t.Helper()
+			s.observer.note(func() {
+				if !slices.Equal(s.observer.receivers, want) {
+					t.Errorf("the observer knows of the receivers %q, not %q", s.observer.receivers, want)
+				}
+			})
+		}
+		knows("ops")
 		s.Reload(both)
+		knows("ops", "new")
 		pass(soon)
 		expect(t, to, "component:asm firing", "component:asm firing")
 		if got := to.attempts()[1].message.URL; got != "https://countersign.example/components/asm" {
@@ -198,6 +209,7 @@ func TestReload_keepsWhatWasToldUnderANameAndTellsANewReceiver(t *testing.T) {
 			}
 		})
 		s.Reload(alert.Settings{})
+		knows()
 		pass(soon)
 		on.always(func() {
 			if on.lease.Holder != "" {

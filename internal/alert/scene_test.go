@@ -117,6 +117,7 @@ func hangs(ctx context.Context, _ attempt) (int, http.Header, error) {
 // observer remembers what it was told.
 type observer struct {
 	mu                         sync.Mutex
+	receivers                  []string
 	alerting                   bool
 	firing                     map[string]int
 	delivered, failed, givenUp int
@@ -128,6 +129,7 @@ func (o *observer) note(change func()) {
 	change()
 }
 
+func (o *observer) Receivers(names []string)        { o.note(func() { o.receivers = names }) }
 func (o *observer) Alerting(yes bool)               { o.note(func() { o.alerting = yes }) }
 func (o *observer) Firing(counts map[string]int)    { o.note(func() { o.firing = counts }) }
 func (o *observer) Delivered(string, time.Duration) { o.note(func() { o.delivered++ }) }

@@ -49,6 +49,15 @@ func (r *Receiver) wants(kind Kind) bool {
 	return len(r.Send) == 0 || kind == OfAlerts || slices.Contains(r.Send, kind)
 }
 
+// names returns those of the receivers.
+func (s *Settings) names() []string {
+	names := make([]string, len(s.Receivers))
+	for i := range s.Receivers {
+		names[i] = s.Receivers[i].Name
+	}
+	return names
+}
+
 // wanted reports whether any receiver wants a kind.
 func (s *Settings) wanted(kind Kind) bool {
 	return slices.ContainsFunc(s.Receivers, func(r Receiver) bool { return r.wants(kind) })

@@ -85,6 +85,7 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := telemetry.NewMetrics(telemetry.MetricsOptions{Version: "1.2.3", Now: noon, Readings: fleetOf(1), Tasks: someTasks()})
+	m.Receivers([]string{"oncall"})
 	before := series(scrape(t, m))
 	occurred := registry.Summary{
 		Outcome: registry.OutcomeFailed, Latency: time.Second, Causes: []registry.Cause{registry.Refused, registry.Timeout},
@@ -110,13 +111,12 @@ func TestMetrics_namesAndLabelsAreTheContract(t *testing.T) {
 		t.Errorf("metrics (-golden +got):\n%s", diff)
 	}
 	// Whatever happens, no label leaves its closed set, and no series appears but of
-	// causes that occurred and receivers that were told.
+	// causes that occurred.
 	isOfCauses := func(one string) bool { return strings.Contains(one, "probe_causes_total") }
-	isOccasional := func(one string) bool { return isOfCauses(one) || strings.Contains(one, "alert_deliveries_total") }
 	if causes := slices.DeleteFunc(slices.Clone(after), func(one string) bool { return strings.HasPrefix(one, "#") || !isOfCauses(one) }); len(causes) != 2 {
 		t.Errorf("the series of causes are %q", causes)
 	}
-	if diff := cmp.Diff(before, slices.DeleteFunc(after, isOccasional)); diff != "" {
+	if diff := cmp.Diff(before, slices.DeleteFunc(after, isOfCauses)); diff != "" {
 		t.Errorf("series before and after use (-before +after):\n%s", diff)
 	}
 	m.Examined("teapot", registry.Summary{Outcome: "brewing", Causes: []registry.Cause{"hostile\n{}"}})
@@ -237,6 +237,40 @@ func TestMetrics_haveSeriesOfABoundedNumberOfReceivers(t *testing.T) {
 	}
 	if want := fmt.Sprintf(`countersign_alert_deliveries_total{outcome="failed",receiver="other"} %d`, telemetry.MaxReceivers); !slices.Contains(scrape(t, m), want) {
 		t.Errorf("%s is missing", want)
+	}
+}
+
+func TestMetrics_tellWhichReceiversAreDown(t *testing.T) {
+	t.Parallel()
+	m := telemetry.NewMetrics(telemetry.MetricsOptions{})
+	up := func() (found []string) {
+		for _, line := range scrape(t, m) {
+			if rest, is := strings.CutPrefix(line, "countersign_alert_receiver_up{receiver="); is {
+				found = append(found, rest)
+			}
+		}
+		return found
+	}
+	for i, step := range []struct {
+		does func()
+		want []string
+	}{
+		{func() { m.Failed("oncall") }, nil}, // no receiver of the configuration
+		{func() { m.Receivers([]string{"oncall", "chat"}) }, []string{`"chat"} 1`, `"oncall"} 1`}},
+		{func() { m.Failed("oncall") }, []string{`"chat"} 1`, `"oncall"} 0`}},
+		{func() { m.GivenUp("chat") }, []string{`"chat"} 0`, `"oncall"} 0`}},
+		{func() { m.Delivered("chat", time.Second) }, []string{`"chat"} 1`, `"oncall"} 0`}},
+		{func() { m.Receivers([]string{"oncall", "mail"}) }, []string{`"mail"} 1`, `"oncall"} 0`}},
+		{func() { m.Failed("chat") }, []string{`"mail"} 1`, `"oncall"} 0`}},
+		{func() { m.Alerting(false) }, []string{`"mail"} 1`, `"oncall"} 1`}},
+	} {
+		step.does()
+		if diff := cmp.Diff(step.want, up()); diff != "" {
+			t.Errorf("after step %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if want := `countersign_alert_deliveries_total{outcome="failed",receiver="mail"} 0`; !slices.Contains(scrape(t, m), want) {
+		t.Errorf("%s is missing, though nothing was told yet", want)
 	}
 }
 
