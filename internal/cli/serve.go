@@ -68,7 +68,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
 	begun := newServing(listener.Addr(), database.Location(), c.Database.DB != "").registering(loaded, config.Places(p.Getenv)).
-		asStarted(c.File.Config, slices.Contains(overruled, "db"))
+		asStarted(loaded.File, slices.Contains(overruled, "db"))
 	server, err := join(ctx, p, begun, loaded, database, measured, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())

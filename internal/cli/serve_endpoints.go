@@ -60,8 +60,8 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 }
 
 // asStarted adds the flags without which commands that read the configuration file
-// would find another one, or another database, than this server: those that it was
-// started with itself.
+// would, in another folder, find another one or none, or another database than this
+// server: its file, wherever that was found, and the database when a flag named it.
 func (s serving) asStarted(file string, database bool) serving {
 	var arguments []string
 	if file != "" {

@@ -187,6 +187,23 @@ func TestServe_showsCommandsAsItWasStarted(t *testing.T) {
 	}
 }
 
+// A page prints its commands for who stands in another folder than the server, which
+// has found its file in its own.
+func TestServe_printsCommandsThatWorkInAnotherFolder(t *testing.T) {
+	f := newFleet(t)
+	if err := os.WriteFile("countersign.yaml", []byte("db: gate.db\n"+f.configuration()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := f.serve(t)
+	_, page := ask(t, http.MethodGet, server.URL+"/runs/nightly", "", nil)
+	_, rest, _ := strings.Cut(page, "countersign preflight nightly")
+	flags, _, _ := strings.Cut(rest, "</code>")
+	t.Chdir(t.TempDir())
+	if code, out, complaint := f.run(append([]string{"preflight", "nightly"}, strings.Fields(html.UnescapeString(flags))...)...); code != exitYes {
+		t.Errorf("preflight nightly%s: exit %d\n%s%s", flags, code, out, complaint)
+	}
+}
+
 // offered are the parts of a configuration that a page offers.
 var offered = regexp.MustCompile(`aria-label="A (?:configuration file|part of a configuration file)"><code>([^<]*)</code>`)
 

@@ -101,7 +101,7 @@ func (v *resultView) fill(s *site, component string, result registry.Result) {
 		v.fact("Why", summary.Reason)
 	}
 	v.heldBackHint()
-	v.hint(component)
+	v.hint(s, component)
 }
 
 // fact adds a fact that is not empty.
@@ -130,8 +130,11 @@ func (v *resultView) part(name string, got registry.GateResult) {
 	v.Parts = append(v.Parts, made)
 }
 
+// probeTarget is how the hint of a cause names the command that probes a component.
+const probeTarget = "countersign probe TARGET"
+
 // hint says what to do about each cause: once in full, and then where that stands.
-func (v *resultView) hint(component string) {
+func (v *resultView) hint(s *site, component string) {
 	told := map[registry.Cause]string{}
 	for i := range v.Parts {
 		part := &v.Parts[i]
@@ -145,7 +148,7 @@ func (v *resultView) hint(component string) {
 		case first != "":
 			part.Hint = "The same as for " + first + "."
 		default:
-			part.Hint = strings.ReplaceAll(entry.Hint, "TARGET", component)
+			part.Hint = strings.ReplaceAll(entry.Hint, probeTarget, s.typed("countersign probe "+component))
 		}
 		told[part.Cause] = cmp.Or(told[part.Cause], part.Name)
 	}

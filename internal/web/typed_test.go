@@ -1,11 +1,13 @@
 package web_test
 
 import (
+	"encoding/json"
 	"html"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
 	"github.com/countersign-dev/countersign/internal/web"
 )
@@ -49,5 +51,23 @@ func TestCommands_nameTheDatabaseAndTheConfiguration(t *testing.T) {
 		if found[verb] == 0 {
 			t.Errorf("no page prints a command %s: the test looks at too little", verb)
 		}
+	}
+}
+
+// What to do about a cause names commands within a sentence.
+func TestHints_nameTheConfigurationToo(t *testing.T) {
+	server := foreign(asItIs).results()["files"].(*registry.ProbeResult)
+	server.Test = registry.Fail(0, registry.CanaryFailed, "the folder is empty")
+	document, err := json.Marshal(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := foreign(asItIs).fleet(t)
+	view := fleet.views["files"]
+	view.Result = document
+	fleet.views["files"] = view
+	page := mainOf(t, visit(t, web.Options{Fleet: fleet, ForRegistry: "--config /srv/gate.yaml"}, "/components/files").Body.String())
+	if !strings.Contains(page, "countersign probe files --config /srv/gate.yaml --explain") || strings.Contains(page, "TARGET") {
+		t.Errorf("no hint names the file:\n%s", page)
 	}
 }
