@@ -29,7 +29,7 @@ FROM alert_deliveries WHERE name IN (SELECT name FROM alerts) ORDER BY receiver,
 	deleteTheirDeliveries = `DELETE FROM alert_deliveries WHERE receiver IN (`
 
 	selectWaiting = `SELECT id, title, coalesce(claimed_by, ''), updated_at FROM tasks
-WHERE status = 'claimed' AND updated_at <= $1
+WHERE status = 'claimed' AND claimed_by IS NOT NULL AND updated_at <= $1
 	AND NOT EXISTS (SELECT 1 FROM alerts WHERE alerts.name = 'task:' || tasks.id AND alerts.state = 'firing')
 ORDER BY updated_at, id LIMIT $2`
 

@@ -18,10 +18,29 @@ func statusesOf(filter task.Filter) []task.Status {
 	})
 }
 
-// walks reports whether the statement of a filter may pass over entries of the index
-// that it reads along: no index has these conditions together.
-func walks(filter task.Filter) bool {
-	return filter.Supersedes == "" && (filter.VerifiableBy != "" && filter.ClaimedBy == "" || filter.CreatedBy != "" && filter.ClaimedBy != "")
+// leadOf is the column with which the index begins that a list is read along.
+func leadOf(filter task.Filter) string {
+	switch {
+	case byAge(filter):
+		return "status"
+	case filter.ClaimedBy != "":
+		return "claimed_by"
+	case filter.CreatedBy != "":
+		return "created_by"
+	}
+	return "status"
+}
+
+// byAge reports whether a list has an order that the ids do not tell: a pending task
+// has its status since it was created.
+func byAge(filter task.Filter) bool { return filter.OldestFirst && filter.Status != task.Pending }
+
+// passes reports whether a list passes over entries of the index that it is read
+// along: no index has its conditions together.
+func passes(filter task.Filter) bool {
+	lead := leadOf(filter)
+	return filter.Supersedes == "" && (filter.CreatedBy != "" && lead != "created_by" ||
+		filter.ClaimedBy != "" && lead != "claimed_by" || filter.VerifiableBy != "" && filter.ClaimedBy == "")
 }
 
 // listing makes the statement of a page.
@@ -31,13 +50,34 @@ type listing struct {
 	arguments []any
 }
 
-// pageStatement returns the statement for a filter that a task can meet. Only the
+// endStatement returns the statement of the place where the page of a filter ends
+// that passes over entries, however few of them it shows: that of the entry with
+// the number most after the page before, in the range of the status that has it
+// first. It finds none where the ranges have fewer entries.
+func endStatement(leads string, filter task.Filter, most int) (text string, arguments []any) {
+	l := listing{filter: filter, leads: leads}
+	limit := " LIMIT 1 OFFSET " + l.place(most-1)
+	if byAge(filter) {
+		return "SELECT updated_at, id FROM tasks" + l.within(filter.Status, nil) + limit, l.arguments
+	}
+	var places []string
+	for _, status := range statusesOf(filter) {
+		places = append(places, "SELECT id FROM (SELECT id FROM tasks"+l.within(status, nil)+limit+") AS place")
+	}
+	return "SELECT 0, id FROM (" + strings.Join(places, " UNION ALL ") + ") AS places ORDER BY id DESC LIMIT 1", l.arguments
+}
+
+// pageStatement returns the statement for a filter that a task can meet, up to the
+// place where its page ends, which is zero where nothing is passed over. Only the
 // conditions asked for stand in it, so that each filter meets its index.
-func pageStatement(leads string, filter task.Filter) (text string, arguments []any) {
+func pageStatement(leads string, filter task.Filter, end task.Place) (text string, arguments []any) {
 	l := listing{filter: filter, leads: leads}
 	order := " ORDER BY id DESC LIMIT "
-	if filter.OldestFirst {
+	switch {
+	case byAge(filter):
 		order = " ORDER BY updated_at, id LIMIT "
+	case filter.OldestFirst:
+		order = " ORDER BY id LIMIT "
 	}
 	order += l.place(filter.Limit + 1)
 	byAgent := filter.CreatedBy != "" || filter.ClaimedBy != "" || filter.VerifiableBy != ""
@@ -52,9 +92,9 @@ func pageStatement(leads string, filter task.Filter) (text string, arguments []a
 	// The indexes are in the order of a list within a status only.
 	var ranges []string
 	for _, status := range statusesOf(filter) {
-		ranges = append(ranges, l.within(status))
+		ranges = append(ranges, l.within(status, l.beyond(end))+" LIMIT $1")
 	}
-	if len(ranges) == 1 && !walks(filter) {
+	if len(ranges) == 1 && !passes(filter) {
 		return selectSummaries + ranges[0], l.arguments
 	}
 	// What is passed over is read from the index alone.
@@ -69,48 +109,65 @@ func (l *listing) place(value any) string {
 	return "$" + strconv.Itoa(len(l.arguments))
 }
 
-// within returns the end of a statement that reads the tasks of a status: a range of
-// one index, in its order.
-func (l *listing) within(status task.Status) string {
-	filter := l.filter
-	lead, value := "status", string(status)
-	switch {
-	case filter.ClaimedBy != "":
-		lead, value = "claimed_by", string(filter.ClaimedBy)
-	case filter.CreatedBy != "":
-		lead, value = "created_by", string(filter.CreatedBy)
-	}
+// within returns the end of a statement that reads the tasks of a status after the
+// page before: a range of one index, in its order, where the further conditions hold.
+func (l *listing) within(status task.Status, further []string) string {
+	filter, lead := l.filter, leadOf(l.filter)
+	value := map[string]string{"status": string(status), "created_by": string(filter.CreatedBy), "claimed_by": string(filter.ClaimedBy)}[lead]
 	conditions := []string{fmt.Sprintf(l.leads, lead, l.place(value))}
-	where := func(condition, value string) {
-		if value != "" {
-			conditions = append(conditions, condition+l.place(value))
-		}
-	}
 	if lead != "status" {
-		where("status = ", string(status))
-	}
-	if lead != "created_by" {
-		where("created_by = ", string(filter.CreatedBy))
-	}
-	if lead != "claimed_by" {
-		where("claimed_by <> ", string(filter.VerifiableBy))
+		conditions = append(conditions, "status = "+l.place(string(status)))
 	}
 	order := lead + " DESC, id DESC"
-	if filter.OldestFirst {
+	switch {
+	case byAge(filter):
 		order = lead + ", updated_at, id"
-		conditions = append(conditions, l.after()...)
-	} else {
-		where("id < ", string(filter.Before))
+		conditions = append(conditions, "claimed_by IS NOT NULL") // as the index has it
+	case filter.OldestFirst:
+		order = lead + ", id"
 	}
-	return " WHERE " + strings.Join(conditions, " AND ") + " ORDER BY " + order + " LIMIT $1"
+	conditions = append(append(conditions, l.after()...), further...)
+	return " WHERE " + strings.Join(conditions, " AND ") + " ORDER BY " + order
 }
 
 // after returns the condition that a task comes after the page before.
 func (l *listing) after() []string {
-	if l.filter.After.ID == "" {
+	filter := l.filter
+	switch {
+	case !filter.OldestFirst && filter.Before != "":
+		return []string{"id < " + l.place(string(filter.Before))}
+	case !filter.OldestFirst || filter.After.ID == "":
 		return nil
+	case byAge(filter):
+		return []string{"(updated_at, id) > (" + l.place(int64(filter.After.At)) + ", " + l.place(string(filter.After.ID)) + ")"}
 	}
-	return []string{"(updated_at, id) > (" + l.place(int64(l.filter.After.At)) + ", " + l.place(string(l.filter.After.ID)) + ")"}
+	return []string{"id > " + l.place(string(filter.After.ID))}
+}
+
+// beyond returns the conditions that the index which is read along does not begin
+// with, and that of the place where the page ends. A comparison of a column that
+// another index begins with is one of a text made of it, which no index has: else
+// that index could be read to its end, and what was found put in order.
+func (l *listing) beyond(end task.Place) []string {
+	filter, lead := l.filter, leadOf(l.filter)
+	var conditions []string
+	if filter.CreatedBy != "" && lead != "created_by" {
+		conditions = append(conditions, "created_by || '' = "+l.place(string(filter.CreatedBy)))
+	}
+	if filter.ClaimedBy != "" && lead != "claimed_by" {
+		conditions = append(conditions, "claimed_by || '' = "+l.place(string(filter.ClaimedBy)))
+	}
+	if filter.VerifiableBy != "" && filter.ClaimedBy == "" {
+		conditions = append(conditions, "claimed_by <> "+l.place(string(filter.VerifiableBy)))
+	}
+	switch {
+	case end.ID == "":
+	case byAge(filter):
+		conditions = append(conditions, "(updated_at, id) <= ("+l.place(int64(end.At))+", "+l.place(string(end.ID))+")")
+	default:
+		conditions = append(conditions, "id >= "+l.place(string(end.ID)))
+	}
+	return conditions
 }
 
 // successor returns the conditions of the one task that supersedes another.
@@ -127,11 +184,6 @@ func (l *listing) successor() string {
 			conditions = append(conditions, each.condition+l.place(each.value))
 		}
 	}
-	if filter.Before != "" && !filter.OldestFirst {
-		conditions = append(conditions, "id < "+l.place(string(filter.Before)))
-	}
-	if filter.OldestFirst {
-		conditions = append(conditions, l.after()...)
-	}
+	conditions = append(conditions, l.after()...)
 	return " WHERE " + strings.Join(conditions, " AND ")
 }

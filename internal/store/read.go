@@ -100,32 +100,56 @@ func scanSummary(from row) (task.Summary, error) {
 	return s, err
 }
 
+func scanPlace(from row) (task.Place, error) {
+	var p task.Place
+	err := from.Scan(&p.At, &p.ID)
+	return p, err
+}
+
 // List implements task.Store. One row more than the page tells whether there is
-// another page.
-func (d *Database) List(ctx context.Context, filter task.Filter) ([]task.Summary, bool, error) {
+// another page. Where a page may pass over entries of an index, the place where it
+// ends is found first, by a statement of its own: whatever happens between the two,
+// each task from the page before to that place is shown or passed over.
+func (d *Database) List(ctx context.Context, filter task.Filter) ([]task.Summary, task.Place, error) {
 	if filter.Limit < 1 || filter.Limit > task.MaxPage {
-		return nil, false, fmt.Errorf("a page of %d tasks was asked for; the limit is %d", filter.Limit, task.MaxPage)
+		return nil, task.Place{}, fmt.Errorf("a page of %d tasks was asked for; the limit is %d", filter.Limit, task.MaxPage)
 	}
 	if filter.OldestFirst && filter.Status == "" {
-		return nil, false, errors.New("the oldest tasks were asked for without a status")
+		return nil, task.Place{}, errors.New("the oldest tasks were asked for without a status")
 	}
 	if len(statusesOf(filter)) == 0 {
-		return nil, false, nil
+		return nil, task.Place{}, nil
 	}
-	text, arguments := pageStatement(d.dialect.leads, filter)
 	var found []task.Summary
+	var end task.Place
 	err := d.read(ctx, func(ctx context.Context, in session) error {
 		var err error
+		if end, err = d.endOf(ctx, in, filter); err != nil {
+			return err
+		}
+		text, arguments := pageStatement(d.dialect.leads, filter, end)
 		found, err = all(ctx, in, scanSummary, text, arguments...)
 		return err
 	})
 	if err != nil {
-		return nil, false, d.explained("list tasks", err)
+		return nil, task.Place{}, d.explained("list tasks", err)
 	}
 	if len(found) > filter.Limit {
-		return found[:filter.Limit], true, nil
+		last := found[filter.Limit-1]
+		return found[:filter.Limit], task.Place{At: last.UpdatedAt, ID: last.TaskID}, nil
 	}
-	return found, false, nil
+	return found, end, nil
+}
+
+// endOf is the place where the page of a filter ends; zero where it shows all that
+// there is, or as many as it may.
+func (d *Database) endOf(ctx context.Context, in session, filter task.Filter) (task.Place, error) {
+	if !passes(filter) {
+		return task.Place{}, nil
+	}
+	text, arguments := endStatement(d.dialect.leads, filter, d.options.lookAt)
+	end, _, err := first(ctx, in, scanPlace, text, arguments...)
+	return end, err
 }
 
 func scanCounts(from row) (task.Counts, error) {

@@ -73,7 +73,7 @@ func digest(t *testing.T, file string) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-func foreign(t *testing.T, file string) *sql.DB {
+func foreign(t testing.TB, file string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
 	if err != nil {

@@ -1,11 +1,6 @@
 package store
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/countersign-dev/countersign/internal/task"
-)
+import "slices"
 
 // Reading is a statement that a page, the API, a metric or the feed reads by, for
 // the tests of its plan.
@@ -56,52 +51,6 @@ func (d *Database) Readings() []Reading {
 		{"waiting", selectWaiting, []any{int64(1) << 50, 20}, false, false},
 		{"decided", selectDecided, []any{20}, false, false},
 	}
-	for _, filter := range everyFilter() {
-		if len(statusesOf(filter)) == 0 {
-			continue
-		}
-		text, args := pageStatement(d.dialect.leads, filter)
-		readings = append(readings, Reading{
-			Name: fmt.Sprintf("tasks of %+v", filter), Text: text, Args: args,
-			Walks: !filter.OldestFirst && filter == task.Filter{Limit: filter.Limit}, Passes: walks(filter),
-		})
-	}
+	readings = append(readings, d.listReadings()...)
 	return slices.Clip(readings)
-}
-
-// everyFilter returns a filter with each set of conditions that a list can have, of
-// each status, of the first page and of one that follows, in each order.
-func everyFilter() []task.Filter {
-	const (
-		id   = "01890000-0000-7000-8000-000000000000"
-		last = "f1890000-0000-7000-8000-000000000000"
-	)
-	filters := []task.Filter{{Limit: 20}}
-	with := func(changes ...func(*task.Filter)) {
-		for _, filter := range slices.Clone(filters) {
-			for _, change := range changes {
-				changed := filter
-				change(&changed)
-				filters = append(filters, changed)
-			}
-		}
-	}
-	var statuses []func(*task.Filter)
-	for _, status := range task.Statuses() {
-		statuses = append(statuses, func(f *task.Filter) { f.Status = status })
-	}
-	with(statuses...)
-	with(func(f *task.Filter) { f.OldestFirst = f.Status != "" })
-	with(func(f *task.Filter) { f.CreatedBy = "bob" })
-	with(func(f *task.Filter) { f.ClaimedBy = "alice" })
-	with(func(f *task.Filter) { f.VerifiableBy = "alice" }, func(f *task.Filter) { f.VerifiableBy = "carol" })
-	with(func(f *task.Filter) { f.Supersedes = id })
-	with(func(f *task.Filter) {
-		if f.OldestFirst {
-			f.After = task.Place{At: 7, ID: id}
-		} else {
-			f.Before = last
-		}
-	})
-	return filters
 }

@@ -44,6 +44,8 @@ type Options struct {
 	// a connection, not for locks. It is called at once by many goroutines and must
 	// not block. Nil is nobody.
 	Waited func(time.Duration)
+
+	lookAt int // task.MaxLookedAt; tests make it small
 }
 
 func (o Options) withDefaults() Options {
@@ -59,6 +61,7 @@ func (o Options) withDefaults() Options {
 	if o.Waited == nil {
 		o.Waited = func(time.Duration) {}
 	}
+	o.lookAt = task.MaxLookedAt
 	return o
 }
 

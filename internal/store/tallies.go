@@ -18,9 +18,11 @@ const (
 	selectTally     = `SELECT created, claimed, verified, rejected, latency_sum, coalesce(at, -1) FROM totals WHERE id = 1`
 	selectLatencies = `SELECT seconds, verdicts FROM latencies ORDER BY seconds`
 
+	// selectOldest asks for a range of statuses: with an = for the status, PostgreSQL
+	// may take the order for that of the ids, and read along all tasks.
 	selectOldest = `SELECT
-	coalesce((SELECT updated_at FROM tasks WHERE status = 'pending' ORDER BY updated_at LIMIT 1), -1),
-	coalesce((SELECT updated_at FROM tasks WHERE status = 'claimed' ORDER BY updated_at LIMIT 1), -1)`
+	coalesce((SELECT updated_at FROM tasks WHERE status BETWEEN 'pending' AND 'pending' ORDER BY status, id LIMIT 1), -1),
+	coalesce((SELECT updated_at FROM tasks WHERE status = 'claimed' AND claimed_by IS NOT NULL ORDER BY updated_at LIMIT 1), -1)`
 
 	agentColumns = `SELECT id, created, claimed, claims_verified, claims_rejected, verified, rejected, latency_sum, last_at FROM agents`
 

@@ -146,8 +146,8 @@ func (brokenStore) Transitions(context.Context, task.ID) ([]task.Transition, err
 	return nil, task.Unavailable(context.DeadlineExceeded)
 }
 
-func (brokenStore) List(context.Context, task.Filter) ([]task.Summary, bool, error) {
-	return nil, false, task.Unavailable(context.DeadlineExceeded)
+func (brokenStore) List(context.Context, task.Filter) ([]task.Summary, task.Place, error) {
+	return nil, task.Place{}, task.Unavailable(context.DeadlineExceeded)
 }
 
 func (brokenStore) Counts(context.Context, int) (task.Counts, error) {

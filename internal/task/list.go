@@ -22,7 +22,8 @@ func (g *Gate) Task(ctx context.Context, id string) (Task, error) {
 }
 
 // List returns a page of tasks, in the order of the query, and how many tasks
-// there are of each status whatever the filters.
+// there are of each status whatever the filters. A page with a cursor is not the
+// last one, even if it holds fewer tasks than the limit, or none: see Page.
 // Faults: InvalidArgument, InvalidAgentID, NotFound (a supersedes that is no
 // UUID), Unavailable.
 func (g *Gate) List(ctx context.Context, query Query) (Page, error) {
@@ -30,7 +31,7 @@ func (g *Gate) List(ctx context.Context, query Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	tasks, more, err := g.store.List(ctx, filter)
+	tasks, next, err := g.store.List(ctx, filter)
 	if err != nil {
 		return Page{}, err
 	}
@@ -38,8 +39,8 @@ func (g *Gate) List(ctx context.Context, query Query) (Page, error) {
 	if tasks == nil {
 		page.Tasks = []Summary{}
 	}
-	if more && len(tasks) > 0 {
-		if page.NextCursor, err = cursorAfter(filter, tasks[len(tasks)-1]); err != nil {
+	if next.ID != "" {
+		if page.NextCursor, err = cursorAfter(filter, next); err != nil {
 			return Page{}, err
 		}
 	}
@@ -113,12 +114,12 @@ func parseOrder(query Query, filter *Filter) error {
 	return nil
 }
 
-// cursorAfter makes the cursor of the page after the task last.
-func cursorAfter(filter Filter, last Summary) (string, error) {
+// cursorAfter makes the cursor of the page after a place.
+func cursorAfter(filter Filter, last Place) (string, error) {
 	if filter.OldestFirst {
-		return encodePlace(Place{At: last.UpdatedAt, ID: last.TaskID})
+		return encodePlace(last)
 	}
-	return encodeCursor(last.TaskID)
+	return encodeCursor(last.ID)
 }
 
 // placeVersion begins the cursors of lists with the oldest first: a cursor of one

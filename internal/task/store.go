@@ -27,8 +27,12 @@ type Store interface {
 	// no such task. Faults: Unavailable.
 	Transitions(ctx context.Context, id ID) ([]Transition, error)
 	// List returns up to filter.Limit tasks, newest first or in the order of
-	// filter.OldestFirst, and whether there are more. Faults: Unavailable.
-	List(ctx context.Context, filter Filter) (tasks []Summary, more bool, err error)
+	// filter.OldestFirst, and the place after which the next page begins: zero after
+	// the last page. Where an agent is asked for beside another, or in the order of
+	// OldestFirst, it may look at no more than MaxLookedAt tasks of each status; then
+	// there may be further tasks although it returns fewer than the limit, even none.
+	// Faults: Unavailable.
+	List(ctx context.Context, filter Filter) (tasks []Summary, next Place, err error)
 	// Counts counts the tasks of each status, each up to limit. Faults: Unavailable.
 	Counts(ctx context.Context, limit int) (Counts, error)
 }
@@ -84,15 +88,17 @@ type Filter struct {
 	ClaimedBy    AgentID
 	VerifiableBy AgentID // claimed, by somebody else
 	Supersedes   ID
-	Before       ID // newest first: only ids below this one; empty for the first page
+	Before       ID // newest first: only ids below this one, the ID of a Place; empty for the first page
 	// OldestFirst has the tasks come by when they reached their status, those of the
-	// same moment by their ids. It needs a Status.
+	// same moment by their ids; pending tasks by their ids alone, which tell the same.
+	// It needs a Status.
 	OldestFirst bool
 	After       Place // only tasks after it; zero for the first page
 	Limit       int
 }
 
-// Place is where a task stands among those of its status, the oldest first.
+// Place is where a task stands in a list. At means something only in a list of the
+// oldest first.
 type Place struct {
 	At Time // when it reached its status
 	ID ID

@@ -177,6 +177,13 @@ type Summary struct {
 
 // Page is one page of a list, and how many tasks there are of each status,
 // each counted up to CountsCappedAt.
+//
+// Only a page without NextCursor is the last one. To find its tasks, a page looks at
+// no more than MaxLookedAt tasks of each status: it can hold fewer than its limit,
+// even none, and have a cursor, from which the next page looks further (as
+// https://google.aip.dev/158 allows). So it is with VerifiableBy, with CreatedBy
+// beside ClaimedBy, and with an agent in the order OrderOldest of tasks that were
+// claimed or decided.
 type Page struct {
 	Tasks          []Summary `json:"tasks"`
 	NextCursor     string    `json:"next_cursor,omitempty"`

@@ -158,7 +158,7 @@ func (o *Oracle) Transitions(_ context.Context, id task.ID) ([]task.Transition, 
 }
 
 // List implements task.Store.
-func (o *Oracle) List(_ context.Context, filter task.Filter) ([]task.Summary, bool, error) {
+func (o *Oracle) List(_ context.Context, filter task.Filter) ([]task.Summary, task.Place, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var page []task.Summary
@@ -174,9 +174,10 @@ func (o *Oracle) List(_ context.Context, filter task.Filter) ([]task.Summary, bo
 		return cmp.Compare(b.TaskID, a.TaskID)
 	})
 	if len(page) > filter.Limit {
-		return page[:filter.Limit], true, nil
+		last := page[filter.Limit-1]
+		return page[:filter.Limit], task.Place{At: last.UpdatedAt, ID: last.TaskID}, nil
 	}
-	return page, false, nil
+	return page, task.Place{}, nil
 }
 
 func matches(t task.Task, filter task.Filter) bool {

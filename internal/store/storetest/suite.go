@@ -144,15 +144,14 @@ func pages(t *testing.T, location string) {
 	}
 	var got []task.ID
 	for filter, more := (task.Filter{Limit: 3}), true; more; {
-		var page []task.Summary
-		var err error
-		if page, more, err = db.List(t.Context(), filter); err != nil {
+		page, next, err := db.List(t.Context(), filter)
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, listed := range page {
 			got = append(got, listed.TaskID)
 		}
-		filter.Before = got[len(got)-1]
+		filter.Before, more = next.ID, next.ID != ""
 		brought(t, db, task.Pending) // A newer task moves no page.
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -183,9 +182,9 @@ func filters(t *testing.T, location string) {
 		"status with verifiable": {task.Filter{Status: task.Pending, VerifiableBy: bob}, nil},
 	} {
 		c.filter.Limit = task.MaxPage
-		page, more, err := db.List(t.Context(), c.filter)
-		if err != nil || more {
-			t.Errorf("%s: more %v, error %v", name, more, err)
+		page, next, err := db.List(t.Context(), c.filter)
+		if err != nil || next != (task.Place{}) {
+			t.Errorf("%s: goes on after %v, error %v", name, next, err)
 		}
 		var got []task.ID
 		for _, listed := range page {

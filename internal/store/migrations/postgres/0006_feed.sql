@@ -89,18 +89,17 @@ CREATE TABLE pairs (
 CREATE INDEX pairs_by_prover ON pairs (prover, (verified + rejected) DESC, verifier);
 CREATE INDEX pairs_by_verifier ON pairs (verifier, (verified + rejected) DESC, prover);
 
--- Each list of tasks is one range of an index, or one for each status, in the order
--- of the list: tasks_by_... from the newest task, ..._age from the oldest status. What
--- is filtered beside that ends the index, so that no row is read for it.
+-- A list of tasks reads along one range of an index, or one for each status, in its
+-- order: from the newest task, or from the one that has been claimed or decided for
+-- longest (of pending tasks the ids tell). What stands after the id is there so that
+-- a list which passes over entries reads no row for it.
 DROP INDEX tasks_by_status;
 DROP INDEX tasks_by_creator;
 DROP INDEX tasks_by_prover;
 CREATE INDEX tasks_by_status ON tasks (status, id, claimed_by);
-CREATE INDEX tasks_by_age ON tasks (status, updated_at, id, claimed_by);
+CREATE INDEX tasks_by_age ON tasks (status, updated_at, id, claimed_by, created_by) WHERE claimed_by IS NOT NULL;
 CREATE INDEX tasks_by_creator ON tasks (created_by, status, id, claimed_by);
-CREATE INDEX tasks_by_creator_age ON tasks (created_by, status, updated_at, id, claimed_by);
 CREATE INDEX tasks_by_prover ON tasks (claimed_by, status, id, created_by) WHERE claimed_by IS NOT NULL;
-CREATE INDEX tasks_by_prover_age ON tasks (claimed_by, status, updated_at, id, created_by) WHERE claimed_by IS NOT NULL;
 
 -- Whether a preflight that is allowed rests on a fallback.
 CREATE FUNCTION preflights_outcome(allowed BIGINT, slots JSONB) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$
