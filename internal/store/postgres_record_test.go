@@ -54,6 +54,7 @@ func outcomesOf(t *testing.T, db *store.Database, record registry.Record) string
 // whose transaction was given up.
 func TestRecord_isUnavailableWhileAnotherHasTheTurn(t *testing.T) {
 	location := storetest.Postgres(t)
+	open(t, location, store.Options{}) // the schema, which takes longer to make than the wait below
 	db := open(t, location, store.Options{WriteWait: 300 * time.Millisecond, Connections: 1})
 	record := passOf(t, 1, time.Now())
 	holder := holdTurn(t, another(t, location))
