@@ -3,6 +3,7 @@ package gates
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -10,9 +11,11 @@ import (
 const maxDetail = 300
 
 var (
-	passwordInURL = regexp.MustCompile(`://[^/?#\s]*@`)
-	namedSecret   = regexp.MustCompile(`(?i)\b([a-z0-9_-]*(?:password|passwd|pwd|secret|token|api[_-]?key))(["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)`)
-	authorization = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`)
+	passwordInURL = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://[^/?#\s]*@`) })
+	namedSecret   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b([a-z0-9_-]*(?:password|passwd|pwd|secret|token|api[_-]?key))(["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)`)
+	})
+	authorization = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`) })
 )
 
 // presentable makes text fit for an answer that anyone may read: one line of
@@ -24,9 +27,9 @@ func presentable(text string) string {
 		}
 		return ' '
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	text = passwordInURL.ReplaceAllString(strings.TrimSpace(text), "://***@")
-	text = namedSecret.ReplaceAllString(text, "$1$2***")
-	text = authorization.ReplaceAllString(text, "$1 ***")
+	text = passwordInURL().ReplaceAllString(strings.TrimSpace(text), "://***@")
+	text = namedSecret().ReplaceAllString(text, "$1$2***")
+	text = authorization().ReplaceAllString(text, "$1 ***")
 	if shown := []rune(text); len(shown) > maxDetail {
 		return string(shown[:maxDetail-1]) + "…"
 	}

@@ -84,7 +84,7 @@ func (e Executable) version(output string) string {
 	if e.Match != nil && e.Match.NumSubexp() > 0 {
 		return e.Match.FindStringSubmatch(output)[1]
 	}
-	return versionNumber.FindString(output)
+	return versionNumber().FindString(output)
 }
 
 // firstLine returns the first line that is not blank.

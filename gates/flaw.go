@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 )
 
 // The statuses with which env says that it did not find a program, the first of
@@ -24,8 +25,10 @@ const truncated = "truncated: parts that its headers name lie past the end of th
 // How the dynamic linkers of glibc, musl and macOS say that they have not found a
 // library, or not one with what the program needs.
 var (
-	libraryMissing = regexp.MustCompile(`(?:error while loading shared libraries|[Ee]rror loading shared library|Library not loaded):? ([^\s:]+)`)
-	libraryTooOld  = regexp.MustCompile("version [`']([^'\\s]+)' not found \\(required by")
+	libraryMissing = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:error while loading shared libraries|[Ee]rror loading shared library|Library not loaded):? ([^\s:]+)`)
+	})
+	libraryTooOld = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("version [`']([^'\\s]+)' not found \\(required by") })
 )
 
 // notFound words why no program was found under a name.
@@ -73,10 +76,10 @@ func (o outcome) flaw(seen image, want int) string {
 		return because(seen.cut, truncated) + fmt.Sprintf("killed by a %s%s", o.state, after(o.firstLine()))
 	}
 	code, ended := o.state.ExitCode(), fmt.Sprintf("%s, want %d%s", o.state, want, after(o.firstLine()))
-	if library := libraryMissing.FindStringSubmatch(o.output); library != nil {
+	if library := libraryMissing().FindStringSubmatch(o.output); library != nil {
 		return "shared library " + library[1] + " cannot be loaded; " + ended
 	}
-	if version := libraryTooOld.FindStringSubmatch(o.output); version != nil {
+	if version := libraryTooOld().FindStringSubmatch(o.output); version != nil {
 		return "a shared library is too old: it lacks " + version[1] + "; " + ended
 	}
 	lost := (code == exitNotRun || code == exitNotFound) && seen.throughEnv != "" && !onPath(seen.throughEnv)

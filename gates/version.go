@@ -3,6 +3,7 @@ package gates
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // preRelease is what a version that is not yet its own release ends in: a word
@@ -11,18 +12,18 @@ import (
 const preRelease = `([-._~]?(?:alpha|beta|rc|preview|pre|dev|snapshot|nightly)(?:[-.]?\d+)*\b|[abc]\d+\b)?`
 
 var (
-	versionNumber  = regexp.MustCompile(`(?i)\d+(?:\.\d+)+` + preRelease)
-	versionParts   = regexp.MustCompile(`(?i)(\d+(?:\.\d+)*)` + preRelease)
-	minimumVersion = regexp.MustCompile(`^\d+(?:\.\d+)*$`)
+	versionNumber  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\d+(?:\.\d+)+` + preRelease) })
+	versionParts   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(\d+(?:\.\d+)*)` + preRelease) })
+	minimumVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+(?:\.\d+)*$`) })
 )
 
 // tooOld says what is wrong with a version when at least minimum is wanted; it
 // is empty when nothing is.
 func tooOld(version, minimum string) string {
-	if !minimumVersion.MatchString(minimum) {
+	if !minimumVersion().MatchString(minimum) {
 		return "the minimum version " + minimum + " is not made of numbers and dots"
 	}
-	parts := versionParts.FindStringSubmatch(version)
+	parts := versionParts().FindStringSubmatch(version)
 	if parts == nil {
 		return "no version found in the output, want at least " + minimum
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -200,7 +201,7 @@ func frontAddress(listen string) (netip.AddrPort, error) {
 	return address, nil
 }
 
-var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth)`)
+var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth)`) })
 
 // minRedacted keeps short words such as "true" from being taken for secrets.
 const minRedacted = 8
@@ -211,7 +212,7 @@ func redactor(environment []string) func(string) string {
 	var pairs []string
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
-		if len(value) >= minRedacted && secretName.MatchString(name) {
+		if len(value) >= minRedacted && secretName().MatchString(name) {
 			pairs = append(pairs, value, "["+name+"]")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/gates"
 	"github.com/countersign-dev/countersign/internal/alert"
@@ -91,11 +92,11 @@ func wholePath(path string) string {
 }
 
 // bareWord is a text that every shell takes for one word as it is.
-var bareWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
+var bareWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`) })
 
 // forShellWord is a text as one word for a shell.
 func forShellWord(text string) string {
-	if bareWord.MatchString(text) {
+	if bareWord().MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"

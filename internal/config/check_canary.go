@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -61,7 +62,7 @@ func (c *checker) expectation(p path, written expect) registry.Expectation {
 }
 
 // versionForm is numbers joined by dots.
-var versionForm = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
+var versionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`) })
 
 func (c *checker) front(written front) Front {
 	made := Front{Canary: c.canary("front/test/canary", written.Test.Canary)}
@@ -111,7 +112,7 @@ func (c *checker) executable(p path, name string, written executable) Executable
 	if made.ExitCode > 255 {
 		c.complain(p.child("exit_code"), "this is not an exit code", "Write a number from 0 to 255.")
 	}
-	if made.MinVersion != "" && !versionForm.MatchString(made.MinVersion) {
+	if made.MinVersion != "" && !versionForm().MatchString(made.MinVersion) {
 		c.complain(p.child("min_version"), "this is not a version", `Write numbers joined by dots in quotes, such as "7.80".`)
 	}
 	return made

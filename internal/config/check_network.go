@@ -6,12 +6,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
 // hostForm is a host name in lower case, or a star for all names below it.
-var hostForm = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+var hostForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+})
 
 func (c *checker) rules(p path, written []string) []registry.NetworkRule {
 	var rules []registry.NetworkRule
@@ -45,7 +48,7 @@ func networkRule(text string) (registry.NetworkRule, bool) {
 		}
 	}
 	host = strings.TrimSuffix(host, ".")
-	if len(host) > 253 || !hostForm.MatchString(host) || onlyDigits(host) {
+	if len(host) > 253 || !hostForm().MatchString(host) || onlyDigits(host) {
 		return rule, false
 	}
 	rule.Host = host

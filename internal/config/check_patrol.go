@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -39,7 +40,7 @@ func (c *checker) patrol(written patrol, otherwise Patrol) Patrol {
 }
 
 // sizeForm is a whole number and its unit.
-var sizeForm = regexp.MustCompile(`^([0-9]+) ?([kMGT]B|[KMGT]iB)$`)
+var sizeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+) ?([kMGT]B|[KMGT]iB)$`) })
 
 // history is the size of what is kept; 0 when the key is not there.
 func (c *checker) history(p path, text size) int64 {
@@ -58,7 +59,7 @@ func (c *checker) history(p path, text size) int64 {
 
 // bytesOf reads a size; one that is too large to count is math.MaxInt64.
 func bytesOf(text string) (int64, bool) {
-	found := sizeForm.FindStringSubmatch(text)
+	found := sizeForm().FindStringSubmatch(text)
 	if found == nil {
 		return 0, false
 	}

@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // placeholder is ${...} as the clients write it.
-var placeholder = regexp.MustCompile(`\$\{([^${}]*)\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([^${}]*)\}`) })
 
 // variable is a name with or without what stands for it when it is unset.
-var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?:(:-)(.*))?$`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?:(:-)(.*))?$`) })
 
 // expander fills placeholders.
 type expander struct {
@@ -25,7 +26,7 @@ type expander struct {
 // the placeholder, and nothing else of the text.
 func (e expander) fill(key, text string) (string, error) {
 	var failed error
-	filled := placeholder.ReplaceAllStringFunc(text, func(found string) string {
+	filled := placeholder().ReplaceAllStringFunc(text, func(found string) string {
 		value, err := e.value(strings.TrimSuffix(strings.TrimPrefix(found, "${"), "}"))
 		if failed == nil {
 			failed = err
@@ -52,7 +53,7 @@ func (e expander) value(name string) (string, error) {
 	if id, ok := strings.CutPrefix(name, "input:"); ok {
 		return "", fmt.Errorf("the client asks a person for the input %q, which a probe cannot; give it as ${NAME} in a file of its own", shortened(id))
 	}
-	parts := variable.FindStringSubmatch(name)
+	parts := variable().FindStringSubmatch(name)
 	if parts == nil {
 		return "", errors.New("only the client itself can fill one of the placeholders")
 	}

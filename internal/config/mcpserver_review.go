@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/theory/jsonpath"
 
@@ -41,7 +42,7 @@ func shownCommand(server *registry.MCPServer) string {
 	runs := !isLauncher(server.Command[0]) // the server's own program has been named
 	for _, argument := range server.Command[1:] {
 		switch {
-		case !runs && plainFlag.MatchString(argument):
+		case !runs && plainFlag().MatchString(argument):
 		case !runs && !strings.HasPrefix(argument, "-"):
 			runs = true
 		case isThere(server.Dir, argument):
@@ -58,7 +59,7 @@ func shownCommand(server *registry.MCPServer) string {
 }
 
 // plainFlag is a flag of a launcher that has no value.
-var plainFlag = regexp.MustCompile(`^(-y|--yes|-m|-u)$`)
+var plainFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-y|--yes|-m|-u)$`) })
 
 // isLauncher reports whether a program runs the one that its first argument names.
 func isLauncher(program string) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -136,12 +137,12 @@ func (d *decoder) addSyntax(err error) {
 }
 
 // keyBefore is a key in the form that the keys of the file have.
-var keyBefore = regexp.MustCompile(`^[ \t-]*([a-z][a-z0-9_.-]*):( .*)?$`)
+var keyBefore = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ \t-]*([a-z][a-z0-9_.-]*):( .*)?$`) })
 
 // keyOnly masks what stands on a line that could not be read as YAML, but for
 // the key, and for a value whose key tells that no secret stands there.
 func keyOnly(line string) string {
-	found := keyBefore.FindStringSubmatchIndex(line)
+	found := keyBefore().FindStringSubmatchIndex(line)
 	if found == nil {
 		return masked(line)
 	}
@@ -161,14 +162,14 @@ func showable(key, value string) bool {
 		"slots", "primary", "fallbacks", "min_version", "max_age", "runs",
 		"retention", "raw", "hourly", "max_bytes", "patrol", "concurrency", "per_host",
 		"alerts", "webhooks", "alertmanagers", "claim_waits", "send":
-		return !strings.ContainsAny(value, "@{,?") && !longWord.MatchString(value)
+		return !strings.ContainsAny(value, "@{,?") && !longWord().MatchString(value)
 	}
 	return false
 }
 
 // longWord is a part of an address that may be a token, as services put it into
 // the address of a webhook.
-var longWord = regexp.MustCompile(`/[A-Za-z0-9_%.~-]{16,}(/|["' ]|$)`)
+var longWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/[A-Za-z0-9_%.~-]{16,}(/|["' ]|$)`) })
 
 // masked writes every letter, digit and other character of a text as a star, and
 // keeps space and the signs that YAML is made of.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -57,12 +58,12 @@ type route struct {
 }
 
 // segment is what a path names.
-var segment = regexp.MustCompile(`\{([a-z_]+)\}`)
+var segment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([a-z_]+)\}`) })
 
 // named are the arguments in the path of a route.
 func named(path string) []string {
 	var names []string
-	for _, match := range segment.FindAllStringSubmatch(path, -1) {
+	for _, match := range segment().FindAllStringSubmatch(path, -1) {
 		names = append(names, match[1])
 	}
 	return names

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -83,8 +84,8 @@ func excerpt(body []byte) string {
 	if len(body) > 4*maxExcerpt {
 		body = body[:4*maxExcerpt]
 	}
-	if isPage.Match(body) {
-		said := html.UnescapeString(markup.ReplaceAllString(string(body), " "))
+	if isPage().Match(body) {
+		said := html.UnescapeString(markup().ReplaceAllString(string(body), " "))
 		return registry.Shorten(strings.TrimSuffix("an HTML page: "+strings.Join(strings.Fields(said), " "), ": "), maxExcerpt)
 	}
 	return registry.Shorten(strings.Join(strings.Fields(string(body)), " "), maxExcerpt)
@@ -94,6 +95,10 @@ func excerpt(body []byte) string {
 // Its markup is its tags, its comments, and what is not shown to people; it may be
 // cut off anywhere.
 var (
-	isPage = regexp.MustCompile(`(?i)^\x{FEFF}?\s*<(!doctype html|(html|head|body|title|h1)\b)`)
-	markup = regexp.MustCompile(`(?is)^\x{FEFF}|<!--.*?(-->|$)|<style.*?(</style>|$)|<script.*?(</script>|$)|<[^>]*(>|$)`)
+	isPage = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^\x{FEFF}?\s*<(!doctype html|(html|head|body|title|h1)\b)`)
+	})
+	markup = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)^\x{FEFF}|<!--.*?(-->|$)|<style.*?(</style>|$)|<script.*?(</script>|$)|<[^>]*(>|$)`)
+	})
 )

@@ -24,7 +24,7 @@ const (
 const redacted = "[secret]"
 
 // cut is where a text may have been cut off: at a mark of omission, at its end.
-var cut = regexp.MustCompile(`\.\.\.|$`)
+var cut = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.\.\.|$`) })
 
 // Redactor removes secrets from text by their value, whatever form they come
 // back in: as they are, in base64 (also within a longer text that was encoded),
@@ -158,7 +158,7 @@ func (r *Redactor) Clean(text string) string {
 			hide(hidden, i, i+pieceBytes)
 		}
 	}
-	for _, place := range cut.FindAllStringIndex(text, -1) {
+	for _, place := range cut().FindAllStringIndex(text, -1) {
 		begun := r.begunAt(text[:place[0]])
 		hide(hidden, place[0]-begun, place[0])
 	}

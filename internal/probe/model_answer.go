@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -74,7 +75,7 @@ type written struct {
 }
 
 // number is a whole number in a text, without a sign.
-var number = regexp.MustCompile(`[0-9]+`)
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+`) })
 
 func (w written) into(result *registry.ModelResult) {
 	for _, kind := range []struct {
@@ -96,7 +97,7 @@ func (w written) into(result *registry.ModelResult) {
 // many models repeat the question, and else the last.
 func answerIn(text string, wanted int) *int {
 	var last *int
-	for _, digits := range number.FindAllString(text, -1) {
+	for _, digits := range number().FindAllString(text, -1) {
 		value, err := strconv.Atoi(digits)
 		if err != nil || value > maxStated {
 			continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // ImageReference is an image in an OCI registry, pinned by its digest.
@@ -23,10 +24,14 @@ const (
 )
 
 var (
-	digestForm     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	hostPortForm   = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?$`)
-	repositoryForm = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	digestForm   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
+	hostPortForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?$`)
+	})
+	repositoryForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	})
+	tagForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`) })
 )
 
 // ErrUnpinned says that a reference names no digest, so that it may be another
@@ -35,7 +40,7 @@ var ErrUnpinned = errors.New("the image is not pinned by a digest")
 
 // IsImageDigest reports whether a text is the digest of an image: "sha256:" and
 // 64 hexadecimal digits in lower case.
-func IsImageDigest(text string) bool { return digestForm.MatchString(text) }
+func IsImageDigest(text string) bool { return digestForm().MatchString(text) }
 
 // ParseImage reads a reference of the form REGISTRY/REPOSITORY[:TAG]@sha256:HEX.
 // One that names no registry is of Docker Hub, as everywhere. Error: ErrUnpinned
@@ -67,11 +72,11 @@ func ParseImage(text string) (ImageReference, error) {
 	var tagged bool
 	made.Repository, made.Tag, tagged = strings.Cut(name, ":")
 	switch {
-	case !hostPortForm.MatchString(made.Registry):
+	case !hostPortForm().MatchString(made.Registry):
 		return ImageReference{}, errors.New("the registry is not a host with or without a port")
-	case !repositoryForm.MatchString(made.Repository):
+	case !repositoryForm().MatchString(made.Repository):
 		return ImageReference{}, errors.New("the repository is not made of lower-case words joined by . _ - and /")
-	case tagged && (len(made.Tag) > maxTag || !tagForm.MatchString(made.Tag)):
+	case tagged && (len(made.Tag) > maxTag || !tagForm().MatchString(made.Tag)):
 		return ImageReference{}, errors.New("the tag is not made of letters, digits, . _ and -")
 	}
 	return made, nil

@@ -3,16 +3,17 @@ package registry
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // release is what providers add to the name of a model when they say which
 // release of it has answered: gpt-4o becomes gpt-4o-2024-08-06, gpt-4 gpt-4-0613,
 // claude-sonnet-4 claude-sonnet-4-20250514, text-embedding-ada-002
 // text-embedding-ada-002-v2.
-var release = regexp.MustCompile(`^-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|v\d+)$`)
+var release = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|v\d+)$`) })
 
 // dated ends the name of one release.
-var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4})$`)
+var dated = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4})$`) })
 
 // isSameModel reports whether the model that an answer states is the one asked
 // for. Beside the same name, in any case of letters, that is:
@@ -33,7 +34,7 @@ func isSameModel(asked, stated string) bool {
 	if isPathTo(asked, stated) {
 		return true
 	}
-	if dated.MatchString(asked) {
+	if dated().MatchString(asked) {
 		return false
 	}
 	family := strings.TrimSuffix(asked, "-latest")
@@ -42,7 +43,7 @@ func isSameModel(asked, stated string) bool {
 		return false
 	}
 	end := at + len(lastOf(family))
-	return release.MatchString(stated[end:]) && isPathTo(family, stated[:end])
+	return release().MatchString(stated[end:]) && isPathTo(family, stated[:end])
 }
 
 func bareModel(name string) string {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gowebpki/jcs"
 )
@@ -36,10 +37,10 @@ func (t Tool) NeedsArguments() bool {
 }
 
 // plainName is a name that can stand on a command line and in YAML as it is.
-var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`) })
 
 // secretName is a name of a tool that may answer with secrets.
-var secretName = regexp.MustCompile(`(?i)(env|secret|token|key|passw|credential|auth)`)
+var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(env|secret|token|key|passw|credential|auth)`) })
 
 // LikelyCanary names the tool that is likely to be a good canary: marked as one
 // that only reads, not marked as destructive, without a required argument, of a
@@ -49,7 +50,7 @@ func LikelyCanary(tools []Tool) string {
 	var likely []string
 	for _, tool := range tools {
 		if tool.ReadOnly && !tool.Destructive() && !tool.NeedsArguments() &&
-			plainName.MatchString(tool.Name) && !secretName.MatchString(tool.Name) {
+			plainName().MatchString(tool.Name) && !secretName().MatchString(tool.Name) {
 			likely = append(likely, tool.Name)
 		}
 	}

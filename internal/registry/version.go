@@ -3,6 +3,7 @@ package registry
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // preRelease is what a version that is not yet its own release ends in: a word
@@ -11,8 +12,8 @@ import (
 const preRelease = `([-._~]?(?:alpha|beta|rc|preview|pre|dev|snapshot|nightly)(?:[-.]?\d+)*\b|[abc]\d+\b)?`
 
 var (
-	statedVersion = regexp.MustCompile(`(?i)^v?(\d+(?:\.\d+)*)` + preRelease)
-	plainVersion  = regexp.MustCompile(`^\d+(?:\.\d+)*$`)
+	statedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^v?(\d+(?:\.\d+)*)` + preRelease) })
+	plainVersion  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+(?:\.\d+)*$`) })
 )
 
 // MaxVersion is how many bytes a minimum version has at most.
@@ -20,14 +21,14 @@ const MaxVersion = 64
 
 // IsVersion reports whether a text can be a minimum version: numbers joined by
 // dots.
-func IsVersion(text string) bool { return len(text) <= MaxVersion && plainVersion.MatchString(text) }
+func IsVersion(text string) bool { return len(text) <= MaxVersion && plainVersion().MatchString(text) }
 
 // versionBelow says what is wrong with the version that a server states when at
 // least minimum is wanted; it is empty when nothing is. Versions are compared
 // number by number, and missing numbers are 0; a pre-release is older than its
 // release. Further text behind the numbers does not count.
 func versionBelow(stated, minimum string) string {
-	parts := statedVersion.FindStringSubmatch(stated)
+	parts := statedVersion().FindStringSubmatch(stated)
 	switch {
 	case !IsVersion(minimum):
 		return "the minimum version " + minimum + " is not made of numbers and dots"

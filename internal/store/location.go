@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 )
@@ -14,7 +15,7 @@ import (
 const maxLinks = 40
 
 // foreignURL is the beginning of a URL; a single letter is a drive of Windows.
-var foreignURL = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`)
+var foreignURL = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`) })
 
 // resolve returns the file that a location names, through symbolic links, so
 // that every process queues at the same lock files. It makes the directory.
@@ -54,7 +55,7 @@ func refuseName(location string) error {
 	switch {
 	case location == "" || location == ":memory:" || strings.HasPrefix(location, "file:"):
 		return badLocation("%q names no database file", location)
-	case foreignURL.MatchString(location):
+	case foreignURL().MatchString(location):
 		scheme, _, _ := strings.Cut(location, ":") // the rest may hold a password
 		return badLocation("a URL that begins with %s:// names no database", scheme)
 	case location == "~" || strings.HasPrefix(location, "~") && separator > 0:

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"regexp"
+	"sync"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -18,9 +19,9 @@ const applicationID = 0x4373676e
 const primary = 0xff
 
 var (
-	checkFailed  = regexp.MustCompile(`CHECK constraint failed: ([a-z_]+)`)
-	uniqueFailed = regexp.MustCompile(`UNIQUE constraint failed: ([a-z_., ]+[a-z_])`)
-	raised       = regexp.MustCompile(`([a-z]+_[a-z_]+) \([0-9]+\)$`)
+	checkFailed  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`CHECK constraint failed: ([a-z_]+)`) })
+	uniqueFailed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`UNIQUE constraint failed: ([a-z_., ]+[a-z_])`) })
+	raised       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z]+_[a-z_]+) \([0-9]+\)$`) })
 )
 
 // sqliteViolated reads the name of a constraint out of SQLite's message: a CHECK
@@ -32,11 +33,11 @@ func sqliteViolated(err error) string {
 	}
 	switch failed.Code() {
 	case lib.SQLITE_CONSTRAINT_CHECK:
-		return submatch(checkFailed, failed.Error())
+		return submatch(checkFailed(), failed.Error())
 	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY:
-		return uniqueColumns()[submatch(uniqueFailed, failed.Error())]
+		return uniqueColumns()[submatch(uniqueFailed(), failed.Error())]
 	case lib.SQLITE_CONSTRAINT_TRIGGER:
-		return submatch(raised, failed.Error())
+		return submatch(raised(), failed.Error())
 	case lib.SQLITE_CONSTRAINT_FOREIGNKEY:
 		return foreignKey
 	}

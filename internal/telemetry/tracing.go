@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,7 +46,7 @@ const (
 )
 
 // headerName is a name that HTTP allows (RFC 9110, section 5.6.2).
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+var headerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") })
 
 // Tracing sends the spans of this process to a collector, or does nothing.
 type Tracing struct {
@@ -131,7 +132,7 @@ func checkHeaders(getenv func(string) string) error {
 			}
 			name, value, found := strings.Cut(header, "=")
 			_, err := url.PathUnescape(value)
-			if err != nil || !found || !headerName.MatchString(strings.TrimSpace(name)) {
+			if err != nil || !found || !headerName().MatchString(strings.TrimSpace(name)) {
 				return fault.New(fault.InvalidArgument, "%s is not a list of NAME=VALUE", variable).With(fault.Field, variable).
 					WithHint("Separate the headers by commas, and write a %% or a comma in a value as %%25 or %%2C.")
 			}
