@@ -54,6 +54,20 @@ func fits(t *testing.T, text string) {
 	}
 }
 
+// TestTaskList_goesOnAfterAnEmptyPage has a page that found nothing among the tasks
+// that it looked at, and is not the last.
+func TestTaskList_goesOnAfterAnEmptyPage(t *testing.T) {
+	t.Parallel()
+	want := `No task to list among those that were looked at.
+For the next page give --cursor AQ_cursor
+All tasks: 0 pending, 1000 or more claimed, 0 verified, 0 rejected
+`
+	got := pageOfTasks(painter{width: 80}, task.Page{CountsCappedAt: 1000, NextCursor: "AQ_cursor", Counts: task.Counts{Claimed: 1000}})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestTaskList_fitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	page := task.Page{CountsCappedAt: 1000, NextCursor: "AQ_cursor_of_this_list_", Tasks: []task.Summary{
@@ -70,7 +84,7 @@ pending   00000000-0000-7000-8000-000000000001  1970-01-01 00:00:00 UTC
           created by
           aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
             Add /healthz
-There are more: give --cursor AQ_cursor_of_this_list_
+For the next page give --cursor AQ_cursor_of_this_list_
 All tasks: 0 pending, 0 claimed, 0 verified, 0 rejected
 `
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -21,7 +21,11 @@ const (
 // for that, agents and title stand below the rest, each at a margin of its own.
 func pageOfTasks(paint painter, page task.Page) string {
 	var table strings.Builder
-	if len(page.Tasks) == 0 {
+	switch {
+	case len(page.Tasks) > 0:
+	case page.NextCursor != "":
+		table.WriteString("No task to list among those that were looked at.\n")
+	default:
 		table.WriteString("No task to list.\n")
 	}
 	agents := len("CREATED BY")
@@ -54,7 +58,7 @@ func pageOfTasks(paint painter, page task.Page) string {
 		fmt.Fprintf(&table, "%s  %-*s  %-*s  %s\n", row, agents, listed.CreatedBy, agents, claimedBy, title)
 	}
 	if page.NextCursor != "" {
-		fmt.Fprintf(&table, "%s\n", paint.dim(paint.fold("There are more: give --cursor "+page.NextCursor)))
+		fmt.Fprintf(&table, "%s\n", paint.dim(paint.fold("For the next page give --cursor "+page.NextCursor)))
 	}
 	table.WriteString(paint.fold(countsOf(page)))
 	return table.String()

@@ -100,6 +100,7 @@ func (g taskGate) listTasks() tool[task.Query, task.Page] {
 	return tool[task.Query, task.Page]{
 		title: "List tasks",
 		description: "Find tasks, newest first. Filters combine. To find work to check, set verifiable_by to your agent id: claimed tasks that somebody else claimed. " +
+			"Only a page without next_cursor is the last: one that has it can hold few tasks, or none. " +
 			fmt.Sprintf("counts are of all tasks by status, each counted up to %d.", task.MaxCount),
 		annotations: reading(),
 		operation:   schema.ListTasks(),

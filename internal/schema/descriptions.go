@@ -41,7 +41,7 @@ func describedTasks() map[string]string {
 		"Task.truncated":             "Texts that were cut to fit. Absent here, where none is.",
 		"TaskChange.from":            "The status before. null at creation.",
 		"TaskSummary.updated_at":     "When the task reached its status.",
-		"TaskPage.next_cursor":       nextPage,
+		"TaskPage.next_cursor":       nextPage + fmt.Sprintf(" A page that has it can hold fewer tasks than the limit, or none: it looks at no more than %d of each status.", task.MaxLookedAt),
 		"TaskPage.counts":            "How many tasks have each status, whatever the filters.",
 		"TaskPage.counts_capped_at":  fmt.Sprintf("Each status is counted up to this: %d.", task.MaxCount),
 		"AgentTally":                 "What was counted of one agent.",

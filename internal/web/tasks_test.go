@@ -31,6 +31,7 @@ func someTasks() task.Page {
 func TestTasks_areTheGoldenPages(t *testing.T) {
 	none := task.Page{CountsCappedAt: task.MaxCount}
 	others := task.Page{CountsCappedAt: task.MaxCount, Counts: task.Counts{Pending: 1}}
+	further := task.Page{CountsCappedAt: task.MaxCount, Counts: task.Counts{Claimed: 1000}, NextCursor: "next"}
 	for name, of := range map[string]struct {
 		gate    *gateDouble
 		address string
@@ -39,6 +40,8 @@ func TestTasks_areTheGoldenPages(t *testing.T) {
 		"tasks_filtered.html": {&gateDouble{page: someTasks()}, "/tasks?status=all&created_by=planner&claimed_by=&cursor=here"},
 		"tasks_none.html":     {&gateDouble{page: none}, "/tasks"},
 		"tasks_idle.html":     {&gateDouble{page: others}, "/tasks"},
+		"tasks_further.html":  {&gateDouble{page: further}, "/tasks?verifiable_by=codex-1"},
+		"tasks_over.html":     {&gateDouble{page: others}, "/tasks?verifiable_by=codex-1&cursor=here"},
 		"tasks_refused.html":  {&gateDouble{listed: task.InvalidAgentID("created_by", "no agent")}, "/tasks?created_by=no+agent&status=pending"},
 	} {
 		t.Run(name, func(t *testing.T) {
