@@ -156,8 +156,8 @@ func (f *foreign) stream(t *testing.T) {
 	answer, err := http.DefaultClient.Do(request)
 	must(t, err)
 	defer answer.Body.Close()
-	seen, field := 0, regexp.MustCompile(`^(|:.*|retry: \d+|id: [0-9-]+|event: (task|component|run|reset|tick)|data: \{.*\})$`)
-	for lines := bufio.NewScanner(answer.Body); seen < 10 && lines.Scan(); {
+	seen, field := 0, regexp.MustCompile(`^(|:.*|retry: \d+|id: [0-9-]+|event: (ready|task|component|run|reset|tick)|data: \{.*\})$`)
+	for lines := bufio.NewScanner(answer.Body); seen < 11 && lines.Scan(); {
 		if !field.MatchString(lines.Text()) {
 			t.Errorf("the stream has the line %q", lines.Text())
 		}

@@ -66,9 +66,58 @@ func (s *Subscription) Close() {
 }
 
 // Position is where the listener is: after the events that Next returned, and
-// after a reset where what follows goes on. It is zero until the first Next of a
-// subscription without a position has returned.
+// after a reset where what follows goes on. It is zero until Begin, or the first
+// Next, of a subscription without a position has returned.
 func (s *Subscription) Position() Position { return s.at }
+
+// Begin waits until the follower knows where it is, and returns the position after
+// which Next goes on. Faults: Unavailable when the subscription is closed and when
+// the server ends; also the error of ctx.
+func (s *Subscription) Begin(ctx context.Context) (Position, error) {
+	for {
+		s.of.mu.Lock()
+		unknown, err := s.locate()
+		s.of.mu.Unlock()
+		if err != nil || unknown == nil {
+			return s.at, err
+		}
+		if err := s.await(ctx, unknown); err != nil {
+			return Position{}, err
+		}
+	}
+}
+
+// locate gives the subscription its position, or returns what to wait for while it
+// has none. The follower is locked.
+func (s *Subscription) locate() (unknown <-chan struct{}, err error) {
+	f := s.of
+	select {
+	case <-s.closed:
+		return nil, fault.New(fault.Unavailable, "the subscription is closed").WithHint("Subscribe again.")
+	default:
+	}
+	switch {
+	case f.ended:
+		return nil, ending()
+	case !f.started:
+		return f.moved, nil
+	case !s.placed:
+		s.at, s.placed, s.proven = f.head, true, true
+	}
+	return nil, nil
+}
+
+// await waits until something has moved, or the subscription is closed. It returns
+// the error of ctx.
+func (s *Subscription) await(ctx context.Context, moved <-chan struct{}) error {
+	select {
+	case <-moved:
+	case <-s.closed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
 
 // Next waits for what happens after the position, and moves on. At most maxTold
 // events are returned at once, in their order; others have them too, so they are not to be
@@ -91,11 +140,8 @@ func (s *Subscription) Next(ctx context.Context) (events []Event, reset bool, er
 			}
 			continue
 		}
-		select {
-		case <-moved:
-		case <-s.closed:
-		case <-ctx.Done():
-			return nil, false, ctx.Err()
+		if err := s.await(ctx, moved); err != nil {
+			return nil, false, err
 		}
 	}
 }
@@ -106,20 +152,10 @@ func (s *Subscription) look() (events []Event, moved <-chan struct{}, err error)
 	f := s.of
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	select {
-	case <-s.closed:
-		return nil, nil, fault.New(fault.Unavailable, "the subscription is closed").WithHint("Subscribe again.")
-	default:
+	if unknown, err := s.locate(); err != nil || unknown != nil {
+		return nil, unknown, err
 	}
-	switch {
-	case f.ended:
-		return nil, nil, ending()
-	case !f.started:
-		return nil, f.moved, nil
-	case !s.placed:
-		s.at, s.placed, s.proven = f.head, true, true
-		return nil, f.moved, nil
-	case s.at.Before(f.floor) || f.head.Before(s.at) && !s.proven:
+	if s.at.Before(f.floor) || f.head.Before(s.at) && !s.proven {
 		return nil, nil, nil
 	}
 	from, is := slices.BinarySearchFunc(f.held, s.at, func(event Event, at Position) int { return event.ID.compare(at) })

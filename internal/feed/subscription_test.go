@@ -28,6 +28,35 @@ func TestSubscribe_refusesMoreThanMaxListeners(t *testing.T) {
 	})
 }
 
+// TestBegin_tellsWhereAListenerStandsOnceThatIsKnown has the store broken at first.
+func TestBegin_tellsWhereAListenerStandsOnceThatIsKnown(t *testing.T) {
+	t.Parallel()
+	run(t, func(o *feed.Options) { o.Store.(*memory).broken = errBroken }, func(t *testing.T, b bench) {
+		given := feed.Position{Turn: 2, Number: 7}
+		fromNow, fromBefore, closed := b.listen(t, nil), b.listen(t, &given), b.listen(t, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if at, err := fromNow.Begin(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while nothing is known it stands at %s, %v", at, err)
+		}
+		closed.Close()
+		_, err := closed.Begin(t.Context())
+		wantUnavailable(t, err)
+		b.store.breakDown(nil)
+		for listening, want := range map[*feed.Subscription]feed.Position{fromNow: b.store.end(), fromBefore: given} {
+			if at, err := listening.Begin(t.Context()); at != want || at != listening.Position() || err != nil {
+				t.Errorf("it stands at %s, want %s: %v", at, want, err)
+			}
+		}
+		b.store.happen(1)
+		follows(t, fromNow, 10, 1)
+		follows(t, fromBefore, 7, 4)
+		b.stop()
+		_, err = fromNow.Begin(t.Context())
+		wantUnavailable(t, err)
+	})
+}
+
 func TestNext_waitsUntilItsTimeIsOverOrTheSubscriptionIsClosed(t *testing.T) {
 	t.Parallel()
 	run(t, plain, func(t *testing.T, b bench) {

@@ -23,9 +23,6 @@ const (
 	// tickTime is how often a stream says that time has passed, whatever else it
 	// tells: ages grow, and a status depends on the clock.
 	tickTime = 30 * time.Second
-	// maxSkipped is how many events that are not wanted a stream passes over before
-	// it tells where it is, so that who resumes does not go over them again.
-	maxSkipped = 500
 	// retryTime is how long a client that lost the stream waits before it comes again.
 	retryTime = 2 * time.Second
 )
@@ -60,8 +57,8 @@ func (a API) eventRoute(ending <-chan struct{}) route {
 		about: about{
 			id: operation.Name, tag: "events", summary: "Follow what happens",
 			description: "Server-sent events. Each says only where to look: the event task has a TaskEvent as its data, component a ComponentEvent, run a RunEvent. " +
-				"reset says that events are missing, so that all has to be read anew, and tick, every 30 seconds whatever else is told, that time has passed, by which a status may have become unknown; the data of both is {}. " +
-				"The id of the last event resumes the stream without a gap.",
+				"ready comes first and says where the stream stands, reset that events are missing, so that all has to be read anew, and tick, every 30 seconds whatever else is told, that time has passed, by which a status may have become unknown; the data of these three is {}. " +
+				"The id of the last event, which may be that of ready, resumes the stream without a gap.",
 		},
 		method: http.MethodGet, path: "/events", group: streams, status: http.StatusOK, parameters: parameters,
 		stream: func(w http.ResponseWriter, r *http.Request) error {
@@ -85,9 +82,8 @@ func (a API) follow(ending <-chan struct{}, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
-	header := w.Header()
 	if r.Method == http.MethodHead {
-		header.Set("Content-Type", typeEvents)
+		asStream(w.Header())
 		return nil
 	}
 	subscription, err := a.Feed.Subscribe(after)
@@ -106,14 +102,19 @@ func (a API) follow(ending <-chan struct{}, w http.ResponseWriter, r *http.Reque
 	})
 	defer watch.Wait()
 	defer cancel()
-	header.Set("Content-Type", typeEvents)
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no")
+	asStream(w.Header())
 	out := &stream{w: w, wanted: wanted, tick: cmp.Or(a.Tick, tickTime)}
 	if out.send(fmt.Appendf(nil, ": what happens in Countersign\nretry: %d\n\n", retryTime.Milliseconds())) == nil {
 		out.run(ctx, subscription)
 	}
 	return nil
+}
+
+// asStream are the headers of a stream: nobody on the way keeps or delays it.
+func asStream(header http.Header) {
+	header.Set("Content-Type", typeEvents)
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
 }
 
 // resumed is the position after which a client goes on; nil for what happens from
@@ -136,55 +137,60 @@ func resumed(r *http.Request, after *string) (*feed.Position, error) {
 
 // stream is what one client is told.
 type stream struct {
-	w       http.ResponseWriter
-	wanted  schema.Subject[feed.Kind]
-	skipped int // events since the last position that the client knows
-	tick    time.Duration
+	w      http.ResponseWriter
+	wanted schema.Subject[feed.Kind]
+	tick   time.Duration
+	begun  bool // the client was told where it stands
 }
 
-// run tells a client of what happens until ctx ends, the feed does, or the client
-// does not read, and every tick that one is over.
+// run tells a client where it stands, and of what happens until ctx ends, the feed
+// does, or the client does not read, and every tick that one is over.
 func (s *stream) run(ctx context.Context, of *feed.Subscription) {
 	due := time.Now().Add(s.tick)
 	for {
 		waiting, cancel := context.WithDeadline(ctx, due)
-		events, reset, err := of.Next(waiting)
+		out, err := s.next(waiting, of)
 		cancel()
-		var out []byte
-		switch {
-		case ctx.Err() != nil:
-			return
-		case errors.Is(err, context.DeadlineExceeded):
-		case err != nil:
+		if ctx.Err() != nil || err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return // the client comes again, and is told then
-		case reset:
-			s.skipped = 0
-			out = fmt.Appendf(nil, "id: %s\nevent: reset\ndata: {}\n\n", of.Position())
-		default:
-			out = s.pick(events)
 		}
 		if len(out) > 0 && s.send(out) != nil {
 			return
 		}
 		if now := time.Now(); !now.Before(due) {
 			due = now.Add(s.tick)
-			out = append(s.place(of.Position()), "event: tick\ndata: {}\n\n"...)
-		} else if out = nil; s.skipped >= maxSkipped {
-			out = s.place(of.Position())
-		}
-		if len(out) > 0 && s.send(out) != nil {
-			return
+			if s.send(s.says("tick", of)) != nil {
+				return
+			}
 		}
 	}
 }
 
-// place tells where the stream is, without an event, when events were passed over.
-func (s *stream) place(at feed.Position) []byte {
-	if s.skipped == 0 {
-		return nil
+// next waits for what is to be told next, which may be nothing.
+func (s *stream) next(ctx context.Context, of *feed.Subscription) ([]byte, error) {
+	if !s.begun {
+		if _, err := of.Begin(ctx); err != nil {
+			return nil, err
+		}
+		s.begun = true
+		return s.says("ready", of), nil
 	}
-	s.skipped = 0
-	return fmt.Appendf(nil, "id: %s\n\n", at)
+	events, reset, err := of.Next(ctx)
+	if reset && err == nil {
+		return s.says("reset", of), nil
+	}
+	return s.pick(events), err
+}
+
+// says writes an event that is about the stream itself. It has data, without which
+// some clients do not keep the id, and an id as soon as there is one, so that who
+// resumes does not go over what is not wanted again.
+func (s *stream) says(event string, of *feed.Subscription) []byte {
+	var id string
+	if s.begun {
+		id = fmt.Sprintf("id: %s\n", of.Position())
+	}
+	return fmt.Appendf(nil, "%sevent: %s\ndata: {}\n\n", id, event)
 }
 
 // pick writes those events that are wanted.
@@ -193,10 +199,8 @@ func (s *stream) pick(events []feed.Event) []byte {
 	for i := range events {
 		event := &events[i]
 		if !s.wants(event) {
-			s.skipped++
 			continue
 		}
-		s.skipped = 0
 		said, err := json.Marshal(saidOf(event))
 		if err != nil {
 			continue // it cannot be: all are texts

@@ -21,6 +21,7 @@ type listening struct {
 	lines  *bufio.Reader
 	header http.Header
 	leave  func()
+	ready  string // the id with which it began
 }
 
 // block is what stands between two blank lines of a stream.
@@ -47,10 +48,11 @@ func (f *fleet) listen(t *testing.T, query string, header http.Header) *listenin
 		text, _ := io.ReadAll(answer.Body)
 		t.Fatalf("%s = %d %s", query, answer.StatusCode, text)
 	}
-	l := &listening{bufio.NewReader(answer.Body), answer.Header, leave}
+	l := &listening{lines: bufio.NewReader(answer.Body), header: answer.Header, leave: leave}
 	if first := l.next(t); first.rest != ": what happens in Countersign\nretry: 2000\n" {
 		t.Fatalf("it begins with %+v", first)
 	}
+	l.ready = l.about(t, "ready", "{}").id
 	return l
 }
 
@@ -96,9 +98,10 @@ func ofTask(id, status string) string {
 func TestEvents_tellWhatHappensFromNowOn(t *testing.T) {
 	f := startFleet(t, func(*Options) {})
 	first := f.listen(t, "", nil)
+	head, _ := f.do(t, http.MethodHead, PathEvents, nil, "")
 	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Encoding": ""} {
-		if got := first.header.Get(name); got != want {
-			t.Errorf("%s = %q, want %q", name, got, want)
+		if got, ofHead := first.header.Get(name), head.Header.Get(name); got != want || ofHead != want {
+			t.Errorf("%s = %q, and %q of HEAD, want %q", name, got, ofHead, want)
 		}
 	}
 	before := f.create(t, "before")
@@ -182,10 +185,10 @@ func TestEvents_ofOthersAreLeftOut(t *testing.T) {
 }
 
 // Who asks for little and resumes does not go over all the rest again.
-func TestEvents_tellWhereAStreamIsThatHasNothingToTell(t *testing.T) {
+func TestEvents_tellWithEachTickWhereTheStreamIs(t *testing.T) {
 	f := startFleet(t, func(o *Options) { o.API.Tick = short })
 	all, none := f.listen(t, "", nil), f.listen(t, "?run=yearly", nil)
-	if got := none.next(t); got != (block{event: "tick", data: "{}"}) {
+	if got := none.next(t); got != (block{id: none.ready, event: "tick", data: "{}"}) {
 		t.Errorf("when nothing happens it tells %+v", got)
 	}
 	f.create(t, "a task")
@@ -193,15 +196,26 @@ func TestEvents_tellWhereAStreamIsThatHasNothingToTell(t *testing.T) {
 	for at.event == "tick" {
 		at = all.next(t)
 	}
-	read := none.next(t)
-	for read.event == "tick" {
-		read = none.next(t)
+	for read := none.next(t); read.id != at.id; read = none.next(t) {
+		if read != (block{id: none.ready, event: "tick", data: "{}"}) {
+			t.Fatalf("got %+v, want a tick with the id %s", read, at.id)
+		}
 	}
-	if read != (block{id: at.id}) {
-		t.Errorf("got %+v, want the id %s alone", read, at.id)
-	}
-	if got := none.next(t); got != (block{event: "tick", data: "{}"}) {
-		t.Errorf("then it tells %+v", got)
+}
+
+// A client knows its place before anything has happened, by an event with data:
+// some do not keep an id that comes with none.
+func TestEvents_canBeResumedBeforeTheFirst(t *testing.T) {
+	f := startFleet(t, func(*Options) {})
+	for _, query := range []string{"", "?kind=task"} {
+		left := f.listen(t, query, nil)
+		left.leave()
+		missed := f.create(t, "while nobody listened")
+		again := f.listen(t, query, http.Header{"Last-Event-Id": {left.ready}})
+		if again.ready != left.ready {
+			t.Errorf("it goes on from %s, and left at %s", again.ready, left.ready)
+		}
+		again.about(t, "task", ofTask(missed, "pending"))
 	}
 }
 
@@ -348,23 +362,5 @@ func TestEvents_dropAListenerWhoDoesNotRead(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("it is told on and on")
 		}
-	}
-}
-
-func TestStream_tellsWhereItIsAfterManyThatAreNotWanted(t *testing.T) {
-	s := &stream{}
-	s.wanted.Kind = feed.Run
-	events := make([]feed.Event, maxSkipped)
-	for i := range events {
-		events[i] = feed.Event{ID: feed.Position{Number: int64(i)}, Kind: feed.Task}
-	}
-	if out := s.pick(events); len(out) > 0 || s.skipped != maxSkipped {
-		t.Errorf("it tells %s, and has passed over %d", out, s.skipped)
-	}
-	if got := string(s.place(feed.Position{Turn: 3, Number: 4})); got != "id: 3-4\n\n" || s.skipped != 0 {
-		t.Errorf("it is at %q", got)
-	}
-	if got := s.place(feed.Position{Turn: 3, Number: 4}); got != nil {
-		t.Errorf("it is told again: %q", got)
 	}
 }

@@ -94,3 +94,30 @@ func TestEvents_tickThoughOthersNeverRest(t *testing.T) {
 		}
 	}
 }
+
+// TestEvents_beginOnceTheServerKnowsWhereItIs has a server that has yet to read what
+// happened: who listens is told of time, and of no place that is none.
+func TestEvents_beginOnceTheServerKnowsWhereItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		follower := feed.NewFollower(feed.Options{Store: &restless{number: 7}, Now: time.Now})
+		ctx, stop := context.WithTimeout(t.Context(), 2*tickTime+time.Second)
+		defer stop()
+		subscription, err := follower.Subscribe(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer subscription.Close()
+		var ran sync.WaitGroup
+		ran.Go(func() {
+			<-time.After(tickTime + time.Second)
+			_ = follower.Run(ctx)
+		})
+		told := httptest.NewRecorder()
+		(&stream{w: told, wanted: schema.Subject[feed.Kind]{Run: "yearly"}, tick: tickTime}).run(ctx, subscription)
+		ran.Wait()
+		want := "event: tick\ndata: {}\n\nid: 0-7\nevent: ready\ndata: {}\n\nid: 0-"
+		if got := told.Body.String(); !strings.HasPrefix(got, want) || strings.Count(got, "event: ") != 3 {
+			t.Errorf("it is told\n%s", got)
+		}
+	})
+}
