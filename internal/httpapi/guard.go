@@ -184,9 +184,12 @@ func (a *timedAnswer) Write(p []byte) (int, error) {
 }
 
 // Flush sends what was written so far.
-func (a *timedAnswer) Flush() {
+func (a *timedAnswer) Flush() { _ = a.FlushError() }
+
+// FlushError serves http.ResponseController.
+func (a *timedAnswer) FlushError() error {
 	a.extend()
-	_ = http.NewResponseController(a.ResponseWriter).Flush()
+	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
 // Unwrap serves http.ResponseController.

@@ -29,7 +29,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		defer func() {
 			status := cmp.Or(answer.status, http.StatusOK)
 			s.end(span, r, answer, status)
-			s.options.Log.LogAttrs(ctx, levelOf(r.URL.Path, status), "request",
+			s.options.Log.LogAttrs(ctx, levelOf(r, status), "request",
 				slog.String("method", r.Method),
 				slog.String("path", shownPath(r)),
 				slog.Int("status", status),
@@ -40,16 +40,22 @@ func (s *Server) logged(next http.Handler) http.Handler {
 	})
 }
 
+// headerAgain is in the requests by which an open page reads itself again: see
+// live.js.
+const headerAgain = "Countersign-Again"
+
 // levelOf keeps what probes, scrapes and open pages ask again and again out of an
 // ordinary log, but not that they failed.
-func levelOf(path string, status int) slog.Level {
+func levelOf(r *http.Request, status int) slog.Level {
+	path := r.URL.Path
 	switch path {
 	case PathHealthz, pathHealth, PathTest, PathMetrics, PathEvents:
 		if status < http.StatusMultipleChoices {
 			return slog.LevelDebug
 		}
 	}
-	if strings.HasPrefix(path, pathAssets) && status < http.StatusBadRequest {
+	isAgain := r.Method == http.MethodGet && r.Header.Get(headerAgain) != "" && !strings.HasPrefix(path, pathAPI)
+	if (isAgain || strings.HasPrefix(path, pathAssets)) && status < http.StatusBadRequest {
 		return slog.LevelDebug
 	}
 	if status >= http.StatusInternalServerError {
@@ -122,7 +128,10 @@ func (a *watched) Write(p []byte) (int, error) {
 }
 
 // Flush sends what was written so far, for answers that are streams of events.
-func (a *watched) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+func (a *watched) Flush() { _ = a.FlushError() }
+
+// FlushError serves http.ResponseController.
+func (a *watched) FlushError() error { return http.NewResponseController(a.ResponseWriter).Flush() }
 
 // Unwrap serves http.ResponseController.
 func (a *watched) Unwrap() http.ResponseWriter { return a.ResponseWriter }

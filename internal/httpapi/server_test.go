@@ -152,32 +152,53 @@ func TestLog_leavesOutWhatProbesAskAgainAndAgainUnlessItFails(t *testing.T) {
 	for _, path := range []string{"/healthz", "/health", "/metrics", "/assets/style.css"} {
 		run.do(t, http.MethodGet, path, nil, "")
 	}
+	again := http.Header{headerAgain: {"1"}}
+	run.do(t, http.MethodGet, "/", again, "")
 	run.do(t, http.MethodPost, "/healthz", nil, "")
 	broken.Store(true)
+	for _, noticed := range []struct{ method, path string }{{http.MethodPost, "/components/docs/probe"}, {http.MethodGet, "/nothing"}, {http.MethodGet, pathV1 + "/tasks"}} {
+		run.do(t, noticed.method, noticed.path, again, "")
+	}
 	run.do(t, http.MethodGet, "/test", nil, "")
 	run.stop()
 	if err := <-run.over; err != nil {
 		t.Errorf("Run = %v", err)
 	}
 	log := run.log.String()
-	if strings.Count(log, "msg=request") != 2 || !strings.Contains(log, "level=INFO msg=request method=POST path=/healthz status=405") ||
+	if strings.Count(log, "msg=request") != 5 || !strings.Contains(log, "level=INFO msg=request method=POST path=/healthz status=405") ||
 		!strings.Contains(log, "level=WARN msg=request method=GET path=/test status=503") {
 		t.Errorf("the log is\n%s", log)
 	}
 }
 
+// A stream learns by its flush that its client is gone.
 func TestAnswer_streamsThroughTheGuards(t *testing.T) {
-	recorder := httptest.NewRecorder()
-	var answer http.ResponseWriter = &watched{ResponseWriter: recorder}
+	inner := &deaf{ResponseRecorder: httptest.NewRecorder()}
+	var answer http.ResponseWriter = &watched{ResponseWriter: &timedAnswer{ResponseWriter: inner, limit: patience}}
 	flusher, ok := answer.(http.Flusher)
 	if !ok {
 		t.Fatal("answers cannot be flushed")
 	}
 	flusher.Flush()
-	if !recorder.Flushed {
-		t.Error("nothing was flushed")
+	out := &stream{w: answer}
+	if err := out.send([]byte("one")); err != nil || inner.flushed != 2 || inner.Body.String() != "one" {
+		t.Errorf("flushed %d times, told %q: %v", inner.flushed, inner.Body, err)
+	}
+	inner.fails = errors.New("nobody reads")
+	if err := out.send([]byte("two")); !errors.Is(err, inner.fails) {
+		t.Errorf("the flush fails, and the stream is told %v", err)
 	}
 }
+
+// deaf is an answer whose flush may fail.
+type deaf struct {
+	*httptest.ResponseRecorder
+
+	flushed int
+	fails   error
+}
+
+func (d *deaf) FlushError() error { d.flushed++; return d.fails }
 
 // untilRefused waits until nothing is accepted at host any more.
 func untilRefused(t *testing.T, host string) {
