@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -115,8 +116,9 @@ func TestEvents_beginOnceTheServerKnowsWhereItIs(t *testing.T) {
 		told := httptest.NewRecorder()
 		(&stream{w: told, wanted: schema.Subject[feed.Kind]{Run: "yearly"}, tick: tickTime}).run(ctx, subscription)
 		ran.Wait()
-		want := "event: tick\ndata: {}\n\nid: 0-7\nevent: ready\ndata: {}\n\nid: 0-"
-		if got := told.Body.String(); !strings.HasPrefix(got, want) || strings.Count(got, "event: ") != 3 {
+		got := told.Body.String()
+		want := "event: tick\ndata: {}\n\nid: 0-N\nevent: ready\ndata: {}\n\nid: 0-N\nevent: tick\ndata: {}\n\n"
+		if regexp.MustCompile(`0-[1-9]\d*`).ReplaceAllString(got, "0-N") != want {
 			t.Errorf("it is told\n%s", got)
 		}
 	})
