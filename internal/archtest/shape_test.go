@@ -97,15 +97,31 @@ func words(name string) []string {
 	return strings.FieldsFunc(spaced.String(), func(r rune) bool { return strings.ContainsRune(" _.-", r) })
 }
 
-// checkInits refuses functions that run before main.
+// checkInits refuses functions that run before main, and patterns of the program
+// that are compiled there: every start pays for them, whatever it is for.
 func checkInits(s source) []string {
 	var problems []string
 	for _, declared := range s.file.Decls {
 		if function, ok := declared.(*ast.FuncDecl); ok && function.Recv == nil && function.Name.Name == "init" {
 			problems = append(problems, fmt.Sprintf("%s has an init function", s.path))
 		}
+		if variables, ok := declared.(*ast.GenDecl); ok && !s.isTest && isShipped(s) {
+			ast.Inspect(variables, func(n ast.Node) bool {
+				if called, ok := n.(*ast.SelectorExpr); ok && called.Sel.Name == "MustCompile" {
+					problems = append(problems, fmt.Sprintf("%s: line %d compiles a pattern at every start; use sync.OnceValue", s.path, s.set.Position(n.Pos()).Line))
+				}
+				_, isLater := n.(*ast.FuncLit)
+				return !isLater
+			})
+		}
 	}
 	return problems
+}
+
+// isShipped reports whether a file is of the program or of the public kit.
+func isShipped(s source) bool {
+	first, _, _ := strings.Cut(s.path, "/")
+	return slices.Contains([]string{"cmd", "gates", "internal"}, first)
 }
 
 func TestShape_sizesNamesAndInits(t *testing.T) {
@@ -127,8 +143,9 @@ func TestShape_plantedViolationsAreFound(t *testing.T) {
 	long := planted(t, "internal/x/long.go", "package x\n\nfunc F() {\n"+strings.Repeat("\tF()\n", maxFunctionLines)+"}\n"+strings.Repeat("\n", maxFileLines))
 	named := planted(t, "internal/x/http_util.go", "package x\n\ntype taskManager struct{}\n\nfunc init() {}\n\nfunc serverInfo() {}\n")
 	fine := planted(t, "internal/x/fine.go", "package x\n\nfunc F() {\n"+strings.Repeat("\t// Why.\n", maxFunctionLines)+"}\n\ntype database struct{}\n")
+	eager := planted(t, "internal/x/eager.go", "package x\n\nvar a = regexp.MustCompile(`a`)\n\nvar b = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`b`) })\n")
 	var got []string
-	for _, s := range []source{long, named, fine} {
+	for _, s := range []source{long, named, fine, eager} {
 		got = slices.Concat(got, checkSizes(s), checkNames(s), checkInits(s))
 	}
 	want := []string{
@@ -138,6 +155,7 @@ func TestShape_plantedViolationsAreFound(t *testing.T) {
 		`internal/x/http_util.go: the type taskManager uses the banned word "manager"`,
 		`internal/x/http_util.go: the function serverInfo uses the banned word "info"`,
 		"internal/x/http_util.go has an init function",
+		"internal/x/eager.go: line 3 compiles a pattern at every start; use sync.OnceValue",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
