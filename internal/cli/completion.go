@@ -35,14 +35,13 @@ func (c *completionCommand) Run(p *process) error {
 	if err != nil {
 		return fmt.Errorf("find where this program is: %w", err)
 	}
-	quoted := "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
-	const asked = "complete -o default -o bashdefault -C %s countersign\n"
-	script := fmt.Sprintf(asked, quoted)
+	// Bash and zsh read the command twice: with the script, and whenever they ask.
+	script := fmt.Sprintf("complete -o default -o bashdefault -C %s countersign\n", forShellWord(forShellWord(program)))
 	switch c.Shell {
 	case "zsh":
 		script = "autoload -Uz compinit bashcompinit && { whence compdef >/dev/null || compinit; } && bashcompinit\n" + script
 	case "fish":
-		script = "complete -c countersign -f -a '(COMP_LINE=(commandline -cp) " + strings.ReplaceAll(quoted, "'", `\'`) + ")'\n"
+		script = "complete -c countersign -f -a " + forFishWord("(COMP_LINE=(commandline -cp) "+forFishWord(program)+")") + "\n"
 	}
 	if p.JSON {
 		return printJSON(p.Out, struct {
@@ -52,6 +51,11 @@ func (c *completionCommand) Run(p *process) error {
 	}
 	_, err = io.WriteString(p.Out, script)
 	return err
+}
+
+// forFishWord is a text as one word for fish.
+func forFishWord(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }
 
 // completionLine is the variable in which a shell gives what was typed so far.

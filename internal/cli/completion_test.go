@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,46 +67,47 @@ func TestCompletion_doesNotTakeOverACommandThatInheritsTheVariable(t *testing.T)
 	}
 }
 
-// shellsThatAsk are what a shell is told, so that it completes LINE by the script as
-// it does when a person presses the tabulator.
-func shellsThatAsk() map[string][]string {
-	return map[string][]string{
-		"bash": {"bash", "--norc", "-c", `eval "$SCRIPT"
-			command=$(complete -p countersign); command=${command#*-C }; command=${command% countersign}
-			eval "COMP_LINE=\$LINE COMP_POINT=${#LINE} COMP_TYPE=9 $command countersign \"${LINE##* }\" x"`},
-		"zsh": {"zsh", "-f", "-c", `eval "$SCRIPT"
-			[[ ${_comps[countersign]} == *_bash_complete*' -C '* ]] || { echo "zsh has nothing for it: ${_comps[countersign]}"; exit 1 }
-			command=${_comps[countersign]#* -C }
-			eval "COMP_LINE=\$LINE COMP_POINT=${#LINE} $command countersign \"${LINE##* }\" x"`},
-		"fish": {"fish", "--no-config", "-c", `eval "$SCRIPT"; complete -C "$LINE"`},
-	}
-}
+// pressTab has a shell on a terminal of its own take the script, then type LINE, the
+// tabulator and END, and prints the words of the line that this came to behind the first.
+const pressTab = `zmodload zsh/zpty
+zpty terminal "$@"
+zpty -w terminal "source ${(qq)SCRIPT}; echo RE''ADY"
+zpty -r terminal seen "*READY*"
+zpty -n -w terminal "$LINE"$'\t'"END"$'\001'"printf '<%s>' "$'\n'
+zpty -r terminal seen "*END>*"
+print -r -- "${${seen##*<countersign>}%END>*}END>"`
 
 func TestCompletion_worksInTheShellsThemselves(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "countersign")
+	folder := t.TempDir()
+	// A shell reads the path of the program more than once.
+	program := filepath.Join(folder, `it's a \ $HOME`, "countersign")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/countersign").CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v\n%s", err, out)
 	}
-	home := t.TempDir()
-	for shell, command := range shellsThatAsk() {
-		t.Run(shell, func(t *testing.T) {
-			environment := append(os.Environ(), "HOME="+home, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
-			script, err := exec.CommandContext(t.Context(), program, "completion", shell).Output()
+	environment := append(os.Environ(), "HOME="+folder, "ZDOTDIR="+folder, "XDG_CONFIG_HOME="+folder, "TERM=xterm", "PS1=> ", "EDITOR=", "VISUAL=", "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	for name, shell := range map[string][]string{"bash": {"bash", "--norc", "-i"}, "zsh": {"zsh", "-f", "-i"}, "fish": {"fish", "--no-config", "-i"}} {
+		t.Run(name, func(t *testing.T) {
+			written, err := exec.CommandContext(t.Context(), program, "completion", name).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			for line, want := range map[string][]string{
-				"countersign comp":                        {"completion", "component"},
-				"countersign component list --status un":  {"unavailable", "unknown"},
-				"countersign component list --status una": {"unavailable"},
+			script := filepath.Join(t.TempDir(), "script")
+			if err := os.WriteFile(script, written, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for line, want := range map[string]string{
+				"countersign comple":                      "<completion><END>",
+				"countersign component list --status una": "<component><list><--status><unavailable><END>",
+				"countersign component list --status un":  "<component><list><--status><unEND>", // There are two.
+				"countersign component list --k":          "<component><list><--kind><END>",
 			} {
-				asked := exec.CommandContext(t.Context(), command[0], command[1:]...)
-				asked.Env = append(environment, "SCRIPT="+string(script), "LINE="+line)
+				ctx, stop := context.WithTimeout(t.Context(), servePatience)
+				asked := exec.CommandContext(ctx, "zsh", append([]string{"-f", "-c", pressTab, "zsh"}, shell...)...)
+				asked.Env = append(environment, "SCRIPT="+script, "LINE="+line)
 				out, err := asked.CombinedOutput()
-				got := strings.Fields(string(out))
-				slices.Sort(got)
-				if err != nil || !slices.Equal(got, want) {
-					t.Errorf("%q: %v, offers %q, want %q", line, err, got, want)
+				stop()
+				if got := strings.TrimSpace(string(out)); err != nil || got != want {
+					t.Errorf("%q: %v, becomes %q, want %q", line, err, got, want)
 				}
 			}
 		})
