@@ -14,7 +14,18 @@ const (
 	maxAsked = time.Hour
 	// GiveUpAfter is how long something is tried to be told.
 	GiveUpAfter = 24 * time.Hour
+	// leastAttempts are made whatever the clock says: a machine may have slept for days.
+	leastAttempts = 10
 )
+
+// clamped is when something is due that was put off on a clock that may have been set
+// back since: nothing is put off for longer than maxAsked.
+func clamped(at, now time.Time) time.Time {
+	if at.After(now.Add(maxAsked)) {
+		return now
+	}
+	return at
+}
 
 // pauseAfter is how long nothing is tried after so many attempts in a row that
 // failed: a part of the doubled pause between a half and the whole, which the seed

@@ -23,10 +23,8 @@ type book struct {
 // told is a receiver and the key of an alert.
 type told struct{ receiver, key string }
 
-// newBook is the book of all that is kept. A clock that was set back, or that of
-// another process, keeps nothing from being tried for longer than a receiver may
-// ask for.
-func newBook(kept Kept, most int, now time.Time) *book {
+// newBook is the book of all that is kept.
+func newBook(kept Kept, most int) *book {
 	b := &book{
 		position: kept.Position, alerts: make(map[string]*Alert, len(kept.Alerts)),
 		deliveries: make(map[told]*Delivery, len(kept.Deliveries)), busy: map[string]int{}, most: most,
@@ -36,12 +34,6 @@ func newBook(kept Kept, most int, now time.Time) *book {
 	}
 	for i := range kept.Deliveries {
 		d := &kept.Deliveries[i]
-		if d.Next.After(now.Add(maxAsked)) {
-			d.Next = now
-		}
-		if d.ToldAt.After(now) {
-			d.ToldAt = now
-		}
 		b.deliveries[told{d.Receiver, d.Key}] = d
 	}
 	return b
@@ -149,7 +141,7 @@ func (b *book) spent(now time.Time, receivers []Receiver, limit int) []string {
 			continue
 		}
 		open := slices.ContainsFunc(receivers, func(r Receiver) bool {
-			_, is := due(a, b.deliveries[told{r.Name, key}], 0)
+			_, is := due(a, b.deliveries[told{r.Name, key}], 0, now)
 			return is && r.wants(a.Kind)
 		})
 		if !open || ago > ForgetAfter {
@@ -198,7 +190,7 @@ func (b *book) pending(r *Receiver, again time.Duration, now time.Time) []pendin
 			continue
 		}
 		d := b.deliveries[told{r.Name, key}]
-		at, is := due(a, d, again)
+		at, is := due(a, d, again, now)
 		if !is {
 			continue
 		}
@@ -247,8 +239,9 @@ func (b *book) release(held []pending) {
 
 // due tells whether there is anything to tell of an alert, and from when on. A
 // newer word takes the place of one that was not taken yet; an end is told only to
-// whoever may think that the alert fires.
-func due(a *Alert, d *Delivery, again time.Duration) (time.Time, bool) {
+// whoever may think that the alert fires. A clock that was set back, or that of
+// another process, puts nothing off.
+func due(a *Alert, d *Delivery, again time.Duration, now time.Time) (time.Time, bool) {
 	if d == nil {
 		d = &Delivery{}
 	}
@@ -257,12 +250,15 @@ func due(a *Alert, d *Delivery, again time.Duration) (time.Time, bool) {
 		return time.Time{}, false
 	case d.Told == word:
 		at := d.ToldAt.Add(again)
-		if d.Next.After(at) {
-			at = d.Next
+		if d.ToldAt.After(now) {
+			at = now
+		}
+		if next := clamped(d.Next, now); next.After(at) {
+			at = next
 		}
 		return at, again > 0 && a.State == Firing
 	case d.Tried == word:
-		return d.Next, !d.GivenUp
+		return clamped(d.Next, now), !d.GivenUp
 	}
 	return time.Time{}, true
 }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,8 +126,49 @@ func TestTemplate_knowsTheFieldsAndFunctions(t *testing.T) {
 	}
 }
 
+// TestTemplate_comparesAsAlways compares what is weighed first.
+func TestTemplate_comparesAsAlways(t *testing.T) {
+	t.Parallel()
+	for condition, want := range map[string]string{
+		`eq .kind "task"`: "yes", `eq .kind "run" "task"`: "yes", `eq .kind .state`: "no", `.kind | eq "task"`: "yes", `ne .kind "task"`: "no",
+		`lt .kind .state`: "no", `gt .kind "run"`: "yes", `le (len .causes) 0`: "yes", `ge 1 (len .title)`: "no", `eq .ended_at nil`: "yes",
+		`eq (index .slots 0).slot "recon"`: "fails", `eq (len (printf "%s" .kind)) 4`: "yes", `eq .causes .slots`: "fails", `eq .kind 1`: "fails", `eq .kind`: "fails",
+		`and (eq .kind "task") (not (eq .state "resolved"))`: "yes", `with .kind`: "fails",
+	} {
+		text := "{{if " + condition + "}}yes{{else}}no{{end}}"
+		got := "fails"
+		if made, err := ParseTemplate(text+`{{if eq .kind "task"}}{{end}}`, "text/plain"); err == nil {
+			message := messageOf(&Examples()[4], "")
+			if body, err := made.render(&message, "text/plain"); err == nil {
+				got = string(body)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", condition, got, want)
+		}
+	}
+}
+
+// TestTemplate_mayShowAllOfTheLongestMessage has a run with all that one may say.
+func TestTemplate_mayShowAllOfTheLongestMessage(t *testing.T) {
+	t.Parallel()
+	made, err := ParseTemplate(`{{range $i, $s := .slots}}{{if $i}}, {{end}}{{$s.slot}} by {{$s.component}}{{range .failed}}{{if eq .component "scanner"}}!{{end}}
+{{.component}}: {{.reason | printf "%.20s"}}{{range .causes}}{{if ne . "refused"}} {{. | js}}{{end}}{{end}}{{end}}{{end}}`, "text/plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := Examples()[2]
+	failed := Failed{Component: strings.Repeat("c", 64), Reason: strings.Repeat("r", maxBrief), Causes: slices.Repeat([]registry.Cause{registry.MissingTool}, maxCauses)}
+	longest.Said.Slots = slices.Repeat([]Fallback{{Slot: "recon", Component: failed.Component, Failed: slices.Repeat([]Failed{failed}, maxFailed)}}, maxFallbacks)
+	message := messageOf(&longest, "")
+	if _, err := made.render(&message, "text/plain"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTemplate_refusesWhatFailsOrRunsAway(t *testing.T) {
 	t.Parallel()
+	const pair = `{{$x := printf "%60000d" 1}}{{$y := printf "%60000d" 1}}`
 	for text, want := range map[string]string{
 		`{{.summary`:                  "unclosed action",
 		`{{.nothing}}`:                `map has no entry for key "nothing"`,
@@ -148,8 +190,16 @@ func TestTemplate_refusesWhatFailsOrRunsAway(t *testing.T) {
 		`{{$x := printf "%60000d" 1}}{{len (printf "` + strings.Repeat("%[1]s", 10_000) + `" $x)}}`:                          "work on",
 		`{{printf "` + strings.Repeat("%60000[1]d", 6_000) + `" 1}}`:                                                         "work on",
 		`{{range 10000}}{{$y := time "` + strings.Repeat("x", 1000) + `" $.since}}{{end}}`:                                   "work on",
-		`{{printf "%*d" 60000 1}}`:                                                                                           "takes no width",
-		strings.Repeat("x", MaxTemplateBytes+1):                                                                              "it has more than 65536 bytes",
+		pair + `{{range 1000}}{{if eq $x $y}}{{end}}{{end}}`:                                                                 "work on",
+		pair + `{{range 1000}}{{$z := $x | lt $y}}{{end}}`:                                                                   "work on",
+		pair + `{{range 1000}}{{with $.causes}}{{if and true (ne $x $y)}}{{end}}{{end}}{{else}}{{end}}` + pair + `{{range 1000}}{{template "c" $x}}{{end}}{{define "c"}}{{if le . .}}{{end}}{{end}}`: "work on",
+		pair + `{{range 1000}}{{$z := (slice (printf "%t" (ge $x $y)) 0).x}}{{end}}`:                                                                                                                 "can't evaluate field",
+		pair + `{{range 1000}}{{$z := (index $.list (len (slice "" 0 0))).x}}{{end}}`:                                                                                                                "no entry for key",
+		pair + `{{range 1000}}{{$z := slice (printf "%t" (eq $x $y)) 0 1}}{{end}}`:                                                                                                                   "work on",
+		`{{range 300}}` + strings.Repeat(`{{$z := 1}}`, 100) + `{{end}}`:                                                                                                                             "steps",
+		`{{range 300}}{{if ` + strings.Repeat("(not ", 100) + `1` + strings.Repeat(")", 100) + `}}{{end}}{{end}}`:                                                                                    "steps",
+		`{{printf "%*d" 60000 1}}`:              "takes no width",
+		strings.Repeat("x", MaxTemplateBytes+1): "it has more than 65536 bytes",
 	} {
 		began := time.Now()
 		if _, err := ParseTemplate(text, ""); err == nil || !strings.Contains(err.Error(), want) {

@@ -63,7 +63,7 @@ func (s *shift) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.book = newBook(kept, s.MaxOpen, s.Now())
+	s.book = newBook(kept, s.MaxOpen)
 	s.Observer.Firing(s.book.counts())
 	group, ctx := errgroup.WithContext(ctx)
 	// What is being told when the shift ends may be told to its end.

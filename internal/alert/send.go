@@ -118,6 +118,8 @@ func harmless(err error, sent bool) error {
 	}
 	var timeout interface{ Timeout() bool }
 	switch {
+	case errors.As(err, &timeout) && timeout.Timeout() && !sent:
+		return fmt.Errorf("it could not be reached within %v", SendTimeout)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("it did not answer within %v", SendTimeout)
 	case !sent:

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/lease"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -59,6 +60,7 @@ func (r *reception) mayHave(p *pending, now time.Time) bool {
 func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	noting := fault.Trouble{Log: s.Log, Level: slog.LevelWarn, What: "what the receiver " + r.Name + " is told cannot be noted"}
 	for {
 		select {
 		case <-ctx.Done():
@@ -70,10 +72,8 @@ func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 		if errors.Is(err, registry.ErrLeaseLost) {
 			return err
 		}
+		noting.Note(ctx, err)
 		if err != nil {
-			if ctx.Err() == nil {
-				s.Log.WarnContext(ctx, "what a receiver is told cannot be noted; trying on", slog.String("receiver", r.Name), slog.Any("cause", err))
-			}
 			wait = lookEvery
 		}
 		timer.Reset(wait)
@@ -84,6 +84,11 @@ func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Duration, error) {
 	var left []pending
 	for {
+		select {
+		case <-r.wake: // what is new may be more urgent
+			left = nil
+		default:
+		}
 		if len(left) == 0 {
 			left = s.book.pending(r.Receiver, r.again(), s.Now())
 			if left = left[:min(len(left), maxInLine)]; len(left) == 0 {
@@ -96,7 +101,7 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 			return tellAtLeast, nil
 		case !s.hold.Lasts(time.Now()):
 			return lease.BeatAgain, nil
-		case r.until.After(now):
+		case clamped(r.until, now).After(now):
 			return min(r.until.Sub(now), tellAtLeast), nil
 		case left[0].due.After(now):
 			return min(left[0].due.Sub(now), tellAtLeast), nil
@@ -251,6 +256,7 @@ func (p *pending) noted(d Delivery, protocol Protocol, o outcome, now time.Time)
 		d.Heard = p.delivery.Heard
 	}
 	endless := protocol == Alertmanager && p.alert.State == Firing
-	d.GivenUp = o.final || now.Sub(d.TriedSince) >= GiveUpAfter && !endless
+	tried := now.Sub(d.TriedSince) >= GiveUpAfter && d.Attempts >= leastAttempts
+	d.GivenUp = o.final || tried && !endless
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -19,9 +20,10 @@ import (
 const (
 	MaxTemplateBytes = 64 << 10
 	maxPayload       = 64 << 10 // bytes that it may write, and of any text on the way
-	maxSteps         = 20_000   // turns of its loops and calls of its parts
+	maxSteps         = 20_000   // values and calls of functions that it works out
 	maxWorked        = 4 << 20  // bytes that its functions may read and write in all
 	stepName         = "countersign_step"
+	weighName        = "countersign_weigh"
 )
 
 // Template makes the body of a webhook from a Message. It is safe for concurrent
@@ -39,14 +41,9 @@ func ParseTemplate(text, contentType string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	step, err := template.New("step").Funcs(functions(new(work))).Parse("{{" + stepName + "}}")
-	if err != nil {
-		return nil, err
-	}
 	for _, part := range parsed.Templates() {
 		if part.Tree != nil && part.Root != nil {
-			count(part.Root, step.Root.Nodes[0])
-			part.Root.Nodes = append([]parse.Node{step.Root.Nodes[0]}, part.Root.Nodes...)
+			count(part.Root)
 		}
 	}
 	made := &Template{parsed}
@@ -107,8 +104,8 @@ var (
 	errMuch      = fmt.Errorf("its functions work on more than %d bytes", maxWorked)
 )
 
-func (w *work) step() (string, error) {
-	if w.steps++; w.steps > maxSteps {
+func (w *work) step(steps int) (string, error) {
+	if w.steps += steps; w.steps > maxSteps {
 		return "", errManySteps
 	}
 	return "", nil
@@ -121,6 +118,9 @@ func (w *work) spend(size int) error {
 	}
 	return nil
 }
+
+// weigh returns a value that is to be compared, and takes its bytes off.
+func (w *work) weigh(value any) (any, error) { return value, w.spend(sizeOf([]any{value})) }
 
 // limited is a function whose texts are bounded before they are read and after they
 // are written.
@@ -182,7 +182,7 @@ func sizeOf(values []any) int {
 // that can make a text longer, within bounds.
 func functions(counted *work) template.FuncMap {
 	return template.FuncMap{
-		stepName: counted.step,
+		stepName: counted.step, weighName: counted.weigh,
 		"json": func(value any) (string, error) {
 			if err := counted.spend(sizeOf([]any{value})); err != nil {
 				return "", err
@@ -216,26 +216,87 @@ func within(text string) (string, error) {
 	return text, nil
 }
 
-// count puts a step at the head of every loop.
-func count(node, step parse.Node) {
-	switch n := node.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			for _, each := range n.Nodes {
-				count(each, step)
+// count puts at the head of a list, and of every list within it, a step that counts
+// what the list works out each time, and has what it compares weighed.
+func count(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	steps := 1
+	for _, each := range list.Nodes {
+		switch n := each.(type) {
+		case *parse.ActionNode:
+			steps += weighed(n.Pipe)
+		case *parse.TemplateNode:
+			steps += weighed(n.Pipe)
+		case *parse.IfNode:
+			steps += weighed(n.Pipe)
+			count(n.List)
+			count(n.ElseList)
+		case *parse.WithNode:
+			steps += weighed(n.Pipe)
+			count(n.List)
+			count(n.ElseList)
+		case *parse.RangeNode:
+			steps += weighed(n.Pipe)
+			count(n.List)
+			count(n.ElseList)
+		}
+	}
+	list.Nodes = append([]parse.Node{snippet(fmt.Sprintf("{{%s %d}}", stepName, steps))}, list.Nodes...)
+}
+
+// weighed returns how many commands a pipe has, with those in parentheses, and puts
+// a call of weigh around each value that one of them compares.
+func weighed(pipe *parse.PipeNode) int {
+	if pipe == nil {
+		return 0
+	}
+	commands := 0
+	for _, command := range pipe.Cmds {
+		commands++
+		called, isFunction := command.Args[0].(*parse.IdentifierNode)
+		for i, arg := range command.Args {
+			commands += weighed(nested(arg))
+			if isFunction && i > 0 && isComparison(called.Ident) && !isLiteral(arg) {
+				call := snippet("{{" + weighName + " .}}").Pipe
+				call.Cmds[0].Args[1] = arg
+				command.Args[i] = call
 			}
 		}
-	case *parse.IfNode:
-		count(n.List, step)
-		count(n.ElseList, step)
-	case *parse.WithNode:
-		count(n.List, step)
-		count(n.ElseList, step)
-	case *parse.RangeNode:
-		count(n.List, step)
-		count(n.ElseList, step)
-		n.List.Nodes = append([]parse.Node{step}, n.List.Nodes...)
 	}
+	return commands
+}
+
+// nested is the pipe in parentheses of which a value is made; nil when it is none.
+func nested(arg parse.Node) *parse.PipeNode {
+	if chain, is := arg.(*parse.ChainNode); is {
+		arg = chain.Node
+	}
+	pipe, _ := arg.(*parse.PipeNode)
+	return pipe
+}
+
+// isComparison reports whether a function of text/template compares texts. What comes
+// to one through a pipe need not be weighed: to compare two texts is no more work than
+// the shorter one.
+func isComparison(name string) bool {
+	return slices.Contains([]string{"eq", "ne", "lt", "le", "gt", "ge"}, name)
+}
+
+// isLiteral reports whether a value stands in the template itself, which bounds it.
+func isLiteral(arg parse.Node) bool {
+	switch arg.(type) {
+	case *parse.BoolNode, *parse.NilNode, *parse.NumberNode, *parse.StringNode:
+		return true
+	}
+	return false
+}
+
+// snippet is the first action of a template that is known to be right.
+func snippet(text string) *parse.ActionNode {
+	made := template.Must(template.New("snippet").Funcs(functions(new(work))).Parse(text))
+	return made.Root.Nodes[0].(*parse.ActionNode) //nolint:forcetypeassert // The text is an action.
 }
 
 // bounded takes at most maxPayload bytes.
