@@ -3,6 +3,9 @@ package examiner
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,11 +36,15 @@ const (
 type Glance struct {
 	*Examiner
 
-	latest  atomic.Pointer[sight]
-	turn    chan struct{} // holds a token while somebody reads
-	wanted  chan struct{} // holds a token when somebody has asked since the latest reading
-	running atomic.Bool
-	doubts  atomic.Int64 // how often something was to be read anew and could not
+	latest   atomic.Pointer[sight]
+	turn     chan struct{} // holds a token while somebody reads all components
+	changing chan struct{} // holds a token while somebody changes the latest sight
+	wanted   chan struct{} // holds a token when somebody has asked since the latest reading
+	running  atomic.Bool
+	doubts   atomic.Int64 // how often something was to be read anew and could not
+
+	mu   sync.Mutex
+	late map[string]bool // what was to be read anew since the latest reading of all began
 
 	failure   error // of the latest reading, under the turn
 	failureAt time.Time
@@ -45,7 +52,7 @@ type Glance struct {
 
 // NewGlance returns a glance at what the examiner examines.
 func NewGlance(of *Examiner) *Glance {
-	return &Glance{Examiner: of, turn: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
+	return &Glance{Examiner: of, turn: make(chan struct{}, 1), changing: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
 }
 
 // Run reads all components anew while somebody asks for them, at most once in
@@ -64,7 +71,7 @@ func (g *Glance) Run(ctx context.Context) error {
 		if !pause(ctx, g.untilOld()) {
 			return nil
 		}
-		_, err := g.renew(ctx, quietTime)
+		_, err := g.renew(ctx, quietTime, glanceAge)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -82,7 +89,7 @@ func (g *Glance) Run(ctx context.Context) error {
 
 // untilOld is how long it takes until what is kept is to be read anew.
 func (g *Glance) untilOld() time.Duration {
-	if seen := g.latest.Load(); g.serves(seen) {
+	if seen := g.latest.Load(); g.isSure(seen, maxGlanceAge) {
 		return glanceAge - g.Now().Sub(seen.readAt)
 	}
 	return 0
@@ -99,18 +106,22 @@ func pause(ctx context.Context, wait time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// serves reports whether a sight may be shown.
-func (g *Glance) serves(seen *sight) bool { return g.isWithin(seen, maxGlanceAge) }
-
+// isWithin reports whether a sight is of what is registered now, and not too old.
 func (g *Glance) isWithin(seen *sight, most time.Duration) bool {
-	if seen == nil || seen.of != g.present.Load() || seen.doubts != g.doubts.Load() {
+	if seen == nil || seen.of != g.present.Load() {
 		return false
 	}
 	age := g.Now().Sub(seen.readAt)
 	return age >= 0 && age < most
 }
 
-// look returns what is kept of all components, or reads it. Fault: Unavailable.
+// isSure is isWithin, of a sight that was not doubted since.
+func (g *Glance) isSure(seen *sight, most time.Duration) bool {
+	return g.isWithin(seen, most) && seen.doubts == g.doubts.Load()
+}
+
+// look returns what is kept of all components, or reads it. What is doubted is shown
+// when it cannot be read anew. Fault: Unavailable.
 func (g *Glance) look(ctx context.Context) (*sight, error) {
 	enough := glanceAge
 	if g.running.Load() {
@@ -120,27 +131,44 @@ func (g *Glance) look(ctx context.Context) (*sight, error) {
 		default:
 		}
 	}
-	if seen := g.latest.Load(); g.isWithin(seen, enough) {
+	if seen := g.latest.Load(); g.isSure(seen, enough) {
 		return seen, nil
 	}
-	return g.renew(ctx, glanceTime)
+	seen, err := g.renew(ctx, glanceTime, enough)
+	if err == nil || ctx.Err() != nil {
+		return seen, err
+	}
+	if kept := g.latest.Load(); g.isWithin(kept, maxGlanceAge) {
+		return kept, nil
+	}
+	return nil, err
 }
 
-// renew reads all components within a time, unless another has just done so. A
-// failure is that of all who ask within glanceAge. Fault: Unavailable.
-func (g *Glance) renew(ctx context.Context, within time.Duration) (*sight, error) {
+// take puts a token into a place that holds one, and reports whether it did so before
+// ctx ended.
+func take(ctx context.Context, place chan struct{}) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	select {
+	case place <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// renew reads all components within a time, unless another has just done so and what
+// was read is young enough. A failure is that of all who ask within glanceAge. Fault:
+// Unavailable.
+func (g *Glance) renew(ctx context.Context, within, enough time.Duration) (*sight, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	select {
-	case g.turn <- struct{}{}:
-	case <-ctx.Done():
+	if !take(ctx, g.turn) {
 		return nil, leaving(ctx, "the components had not been read")
 	}
 	defer func() { <-g.turn }()
-	if ctx.Err() != nil {
-		return nil, leaving(ctx, "the components had not been read")
-	}
-	if seen := g.latest.Load(); g.isWithin(seen, glanceAge) {
+	if seen := g.latest.Load(); g.isSure(seen, enough) {
 		return seen, nil
 	}
 	if g.failure != nil && g.Now().Sub(g.failureAt) < glanceAge {
@@ -151,15 +179,15 @@ func (g *Glance) renew(ctx context.Context, within time.Duration) (*sight, error
 		return nil, err
 	}
 	g.failure, g.failureAt = err, g.Now()
-	if err != nil {
-		return nil, err
-	}
-	g.latest.Store(seen)
-	return seen, nil
+	return seen, err
 }
 
-// read reads all components; the turn is held.
+// read reads all components, and once more what was to be read anew meanwhile; the
+// turn is held.
 func (g *Glance) read(ctx context.Context) (*sight, error) {
+	g.mu.Lock()
+	g.late = map[string]bool{}
+	g.mu.Unlock()
 	seen := &sight{of: g.present.Load(), readAt: g.Now(), doubts: g.doubts.Load()}
 	known, err := g.known(ctx, seen.of.names)
 	if err != nil {
@@ -171,24 +199,52 @@ func (g *Glance) read(ctx context.Context) (*sight, error) {
 		seen.rows = append(seen.rows, newRow(seen.of.entries[name], known[name], now))
 	}
 	seen.sort()
+	if !take(ctx, g.changing) {
+		return nil, leaving(ctx, "the components had not been read")
+	}
+	defer func() { <-g.changing }()
+	if late := g.meanwhile(); len(late) > 0 {
+		if known, err = g.known(ctx, late); err != nil {
+			return nil, err
+		}
+		seen = seen.with(late, known, g.now())
+	}
+	g.latest.Store(seen)
 	return seen, nil
 }
 
-// Refresh makes what is kept of some components new for everybody. Where it fails,
+// meanwhile is what was to be read anew since the latest reading of all began.
+func (g *Glance) meanwhile() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Sorted(maps.Keys(g.late))
+}
+
+// Refresh makes what is kept of some components new for everybody. It does not wait
+// for a reading of all that is under way, nor does that undo it. Where it fails,
 // whoever asks next waits until all are read anew. Fault: Unavailable.
 func (g *Glance) Refresh(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	select {
-	case g.turn <- struct{}{}:
-	case <-ctx.Done():
+	registered := g.present.Load().entries
+	g.mu.Lock()
+	if g.late == nil {
+		g.late = map[string]bool{}
+	}
+	for _, name := range names {
+		if registered[name] != nil {
+			g.late[name] = true
+		}
+	}
+	g.mu.Unlock()
+	if !take(ctx, g.changing) {
 		g.Doubt()
 		return leaving(ctx, "the components had not been read anew")
 	}
-	defer func() { <-g.turn }()
+	defer func() { <-g.changing }()
 	seen := g.latest.Load()
-	if !g.serves(seen) {
+	if !g.isWithin(seen, maxGlanceAge) {
 		return nil // Whoever asks next has to read it anyway.
 	}
 	known, err := g.known(ctx, names)
@@ -200,7 +256,7 @@ func (g *Glance) Refresh(ctx context.Context, names []string) error {
 	return nil
 }
 
-// Doubt has whoever asks next wait until all components are read anew.
+// Doubt has whoever asks next wait until all components are read anew, or cannot be.
 func (g *Glance) Doubt() { g.doubts.Add(1) }
 
 // Readings returns all registered components as they are kept, read by the present

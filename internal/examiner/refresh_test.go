@@ -72,38 +72,94 @@ func TestRefresh_isNotUndoneByAReadingThatBeganBefore(t *testing.T) {
 	})
 }
 
-// TestRefresh_thatFailsLeavesNothingOldBehind has the store fail, and the time for
-// it be over.
-func TestRefresh_thatFailsLeavesNothingOldBehind(t *testing.T) {
+// TestRefresh_thatFailsHasAllReadAnew has the store fail, and the time for it be over:
+// what is kept is shown until all can be read anew, and no longer.
+func TestRefresh_thatFailsHasAllReadAnew(t *testing.T) {
 	t.Parallel()
 	running(t, 2, plain, func(t *testing.T, b bench, seen *examiner.Glance) {
-		turns := func(outcome registry.Outcome, want string, refresh func()) {
+		shows := func(want string) {
 			t.Helper()
-			attention(t, seen, 1)
-			<-time.After(10 * time.Millisecond)
-			b.finds(t, "c00001", outcome)
-			refresh()
 			if _, names := attention(t, seen, 1); names[0] != want {
-				t.Errorf("after a refresh that failed: %v, want %s", names, want)
+				t.Errorf("it shows %v, want %s", names, want)
 			}
 		}
-		turns(registry.OutcomeFailed, "c00001 unavailable", func() {
-			b.store.breakDown(errBroken)
-			wantFault(t, seen.Refresh(t.Context(), []string{"c00001"}), fault.Unavailable)
-			_, err := seen.Attention(t.Context(), 1)
-			wantFault(t, err, fault.Unavailable)
-			b.store.breakDown(nil)
+		shows("c00000 probing")
+		b.finds(t, "c00001", registry.OutcomeFailed)
+		b.store.breakDown(errBroken)
+		wantFault(t, seen.Refresh(t.Context(), []string{"c00001"}), fault.Unavailable)
+		for range 29 {
+			shows("c00000 probing")
 			<-time.After(time.Second)
+		}
+		<-time.After(time.Second)
+		_, err := seen.Attention(t.Context(), 1)
+		wantFault(t, err, fault.Unavailable) // it is too old
+		b.store.breakDown(nil)
+		<-time.After(time.Second)
+		shows("c00001 unavailable")
+
+		b.store.whenRead(func() { <-time.After(time.Second) }, func([]string) {})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := seen.Refresh(t.Context(), []string{"c00000"}); err != nil {
+				t.Error(err)
+			}
 		})
-		turns(registry.OutcomePassed, "c00000 probing", func() {
-			<-time.After(2 * time.Second)
-			b.store.whenRead(func() {}, func([]string) { <-time.After(time.Second) })
+		synctest.Wait()
+		b.finds(t, "c00001", registry.OutcomePassed)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		wantFault(t, seen.Refresh(ctx, []string{"c00001"}), fault.Unavailable)
+		shows("c00000 probing")
+		all.Wait()
+	})
+}
+
+// TestRefresh_isShownThoughAllTakesLongToRead has all of a large fleet take longer to
+// read than anybody waits, while components change again and again.
+func TestRefresh_isShownThoughAllTakesLongToRead(t *testing.T) {
+	t.Parallel()
+	running(t, 3, plain, func(t *testing.T, b bench, seen *examiner.Glance) {
+		attention(t, seen, 1)
+		b.store.whenRead(func() {}, func(names []string) {
+			if len(names) == 3 {
+				<-time.After(6 * time.Second)
+			}
+		})
+		for i := range 60 {
+			outcome, isRed := registry.OutcomeFailed, i/3%2 == 0
+			if !isRed {
+				outcome = registry.OutcomePassed
+			}
+			if i%3 == 0 {
+				b.finds(t, "c00002", outcome)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				if err := seen.Refresh(ctx, []string{"c00002"}); err != nil {
+					t.Errorf("after %d s: %v", i, err)
+				}
+				cancel()
+			}
+			began := time.Now()
+			if _, names := attention(t, seen, 1); (names[0] == "c00002 unavailable") != isRed || time.Since(began) > 0 {
+				t.Errorf("after %d s it shows %v after waiting %v; it is red: %t", i, names, time.Since(began), isRed)
+			}
+			<-time.After(time.Second)
+		}
+	})
+}
+
+// TestGlance_isShownWhileItIsDoubted has all be doubted again and again before it
+// could be read anew.
+func TestGlance_isShownWhileItIsDoubted(t *testing.T) {
+	t.Parallel()
+	running(t, 3, plain, func(t *testing.T, b bench, seen *examiner.Glance) {
+		attention(t, seen, 1)
+		b.store.whenRead(func() {}, func([]string) { <-time.After(6 * time.Second) })
+		for range 20 {
+			seen.Doubt()
 			attention(t, seen, 1)
-			<-time.After(time.Millisecond)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			defer cancel()
-			wantFault(t, seen.Refresh(ctx, []string{"c00001"}), fault.Unavailable)
-		})
+			<-time.After(3 * time.Second)
+		}
 	})
 }
 
