@@ -32,8 +32,9 @@ type History interface {
 	// Known returns what is known of those names that were ever registered, in
 	// their order.
 	Known(ctx context.Context, names []string) ([]registry.Known, error)
-	// Preflights returns the newest preflights of a run, the newest first.
-	Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error)
+	// Preflights returns the preflights of a run that come after a place, the newest
+	// first.
+	Preflights(ctx context.Context, run string, after registry.PreflightPlace, limit int) ([]registry.KeptPreflight, error)
 }
 
 // Observer is told what the alerter does. Its methods must not block, and are

@@ -199,7 +199,7 @@ func (d *database) Known(_ context.Context, names []string) (known []registry.Kn
 	return known, err
 }
 
-func (d *database) Preflights(_ context.Context, run string, limit int) (kept []registry.KeptPreflight, err error) {
+func (d *database) Preflights(_ context.Context, run string, _ registry.PreflightPlace, limit int) (kept []registry.KeptPreflight, err error) {
 	err = d.note(func() { kept = slices.Clone(d.preflights[run][:min(limit, len(d.preflights[run]))]) })
 	return kept, err
 }

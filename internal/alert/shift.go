@@ -287,7 +287,7 @@ func (s *shift) runs(ctx context.Context, names []string) ([]Alert, error) {
 	now := s.Now()
 	for _, name := range names {
 		reading, cancel := context.WithTimeout(ctx, storeWait)
-		kept, err := s.History.Preflights(reading, name, newestPreflights)
+		kept, err := s.History.Preflights(reading, name, registry.PreflightPlace{}, newestPreflights)
 		cancel()
 		if err != nil {
 			return nil, err

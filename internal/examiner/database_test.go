@@ -52,7 +52,7 @@ func TestDatabases_keepWhatAPreflightRestsOn(t *testing.T) {
 				}
 			}
 		}
-		kept, err := n.database.Preflights(t.Context(), "both", 10)
+		kept, err := n.database.Preflights(t.Context(), "both", registry.PreflightPlace{}, 10)
 		if err != nil || len(kept) != 1 || kept[0].Preflight.Ticket == nil || kept[0].Preflight.Ticket.Signature != made.Ticket.Signature {
 			t.Errorf("kept %+v, %v", kept, err)
 		}

@@ -68,9 +68,11 @@ func (e *Examiner) RunView(ctx context.Context, name string) (registry.RunView, 
 	for i, slot := range slots {
 		view.Slots = append(view.Slots, registry.RunSlotView{SlotView: slot.View(readings), Required: run.Slots[i].Required})
 	}
-	if view.Preflights, err = e.Preflights(ctx, name, registry.ShownPreflights); err != nil {
+	newest, err := e.Preflights(ctx, name, registry.PageQuery{Limit: registry.ShownPreflights})
+	if err != nil {
 		return registry.RunView{}, err
 	}
+	view.Preflights = newest.Preflights
 	return view, nil
 }
 

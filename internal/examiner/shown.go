@@ -15,8 +15,9 @@ type Shown interface {
 	Results(ctx context.Context, component, before string, limit int) ([]registry.Kept, error)
 	// Recent returns the latest n results of each component, the oldest first.
 	Recent(ctx context.Context, names []string, n int) (map[string][]registry.RecentResult, error)
-	// Preflights returns the preflights of a run, the newest first.
-	Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error)
+	// Preflights returns the preflights of a run that come after a place, the newest
+	// first.
+	Preflights(ctx context.Context, run string, after registry.PreflightPlace, limit int) ([]registry.KeptPreflight, error)
 	// LastPreflights returns the newest preflight of each run that has one.
 	LastPreflights(ctx context.Context, runs []string) (map[string]registry.KeptPreflight, error)
 }
@@ -73,22 +74,4 @@ func (e *Examiner) Recent(ctx context.Context, names []string) (map[string][]reg
 		return nil, refused(err, "the latest results cannot be read")
 	}
 	return recent, nil
-}
-
-// Preflights returns the newest preflights of a run, at most limit (1 to
-// registry.MaxPage; 0 for registry.DefaultPage). Faults: NotFound for an unknown
-// run, InvalidArgument, Unavailable.
-func (e *Examiner) Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error) {
-	limit, err := checkLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := e.present.Load().run(run); err != nil {
-		return nil, err
-	}
-	list, err := e.Store.Preflights(ctx, run, limit)
-	if err != nil {
-		return nil, refused(err, "the preflights cannot be read")
-	}
-	return append([]registry.KeptPreflight{}, list...), nil
 }

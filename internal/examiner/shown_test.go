@@ -3,6 +3,7 @@ package examiner_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func TestShown_refusesWhatIsNotThere(t *testing.T) {
 		fault.NotFound: {
 			errOf(n.Results(ctx, "asmm", registry.ResultQuery{})),
 			errOf(n.RunView(ctx, "nightlyy")),
-			errOf(n.Preflights(ctx, "weekly", 1)),
+			errOf(n.Preflights(ctx, "weekly", registry.PageQuery{})),
 		},
 		fault.InvalidArgument: {
 			errOf(n.Results(ctx, "asm", registry.ResultQuery{Limit: -1})),
@@ -82,7 +83,9 @@ func TestShown_refusesWhatIsNotThere(t *testing.T) {
 			errOf(n.RunPage(ctx, registry.PageQuery{Cursor: "No Name"})),
 			errOf(n.SlotPage(ctx, registry.PageQuery{Limit: -1})),
 			errOf(n.SlotPage(ctx, registry.PageQuery{Cursor: "No Name"})),
-			errOf(n.Preflights(ctx, "nightly", -1)),
+			errOf(n.Preflights(ctx, "nightly", registry.PageQuery{Limit: -1})),
+			errOf(n.Preflights(ctx, "nightly", registry.PageQuery{Cursor: "nightly"})),
+			errOf(n.Preflights(ctx, "nightly", registry.PageQuery{Cursor: "Ag" + strings.Repeat("A", 53)})), // of another version
 		},
 	} {
 		for _, err := range errs {
@@ -96,7 +99,7 @@ func TestShown_refusesWhatIsNotThere(t *testing.T) {
 		errOf(n.RunPage(ctx, registry.PageQuery{})),
 		errOf(n.SlotPage(ctx, registry.PageQuery{})),
 		errOf(n.RunView(ctx, "nightly")),
-		errOf(n.Preflights(ctx, "nightly", 1)),
+		errOf(n.Preflights(ctx, "nightly", registry.PageQuery{})),
 	} {
 		wantFault(t, err, fault.Unavailable)
 	}
@@ -163,9 +166,35 @@ func TestRunView_tellsTheReadingsOfItsSlotsAndItsNewestPreflights(t *testing.T) 
 		view.Preflights[0].Preflight.Ticket == nil {
 		t.Errorf("%d preflights, the first is %s", len(view.Preflights), short(view.Preflights[0].Preflight))
 	}
-	list, err := n.Preflights(t.Context(), "both", 3)
-	if diff := cmp.Diff(len(list), 3); diff != "" || err != nil || list[0].At != view.Preflights[0].At {
-		t.Errorf("%d preflights, %v", len(list), err)
+}
+
+func TestPreflights_goOnByCursor(t *testing.T) {
+	t.Parallel()
+	n := startNightly(t, registry.Slot{}, plain)
+	var made []time.Time
+	for range 5 {
+		n.preflight(t, "both")
+		made = append([]time.Time{n.clock.now().UTC()}, made...)
+	}
+	var told []time.Time
+	query := registry.PageQuery{Limit: 2}
+	for pages := 1; ; pages++ {
+		page, err := n.Preflights(t.Context(), "both", query)
+		if err != nil || len(page.Preflights) == 0 {
+			t.Fatalf("page %d holds %d preflights, %v", pages, len(page.Preflights), err)
+		}
+		for _, each := range page.Preflights {
+			told = append(told, each.At)
+		}
+		if query.Cursor = page.NextCursor; query.Cursor == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff(made, told); diff != "" {
+		t.Errorf("preflights over all pages (-made +told):\n%s", diff)
+	}
+	if page, err := n.Preflights(t.Context(), "nightly", registry.PageQuery{}); err != nil || page.Preflights == nil || len(page.Preflights) > 0 {
+		t.Errorf("of a run without any: %+v, %v", page, err)
 	}
 }
 

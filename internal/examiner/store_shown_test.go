@@ -49,14 +49,17 @@ func (m *memory) Recent(_ context.Context, names []string, n int) (map[string][]
 	return recent, m.broken
 }
 
-func (m *memory) Preflights(_ context.Context, run string, limit int) ([]registry.KeptPreflight, error) {
+func (m *memory) Preflights(_ context.Context, run string, after registry.PreflightPlace, limit int) ([]registry.KeptPreflight, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var list []registry.KeptPreflight
-	for _, each := range slices.Backward(m.preflights) {
-		if each.Preflight.Run == run && len(list) < limit {
+	passed := after == registry.PreflightPlace{}
+	for i, each := range slices.Backward(m.preflights) {
+		each.Digest = fmt.Sprintf("%064x", i)
+		if passed && each.Preflight.Run == run && len(list) < limit {
 			list = append(list, each)
 		}
+		passed = passed || each.Digest == after.Digest
 	}
 	return list, m.broken
 }

@@ -79,9 +79,9 @@ type Runs interface {
 	RunPage(ctx context.Context, query registry.PageQuery) (registry.RunPage, error)
 	// RunView tells all of one run. Faults: NotFound, Unavailable.
 	RunView(ctx context.Context, name string) (registry.RunView, error)
-	// Preflights returns up to limit preflights of a run, newest first. Faults:
+	// Preflights returns one page of the preflights of a run, newest first. Faults:
 	// NotFound, InvalidArgument, Unavailable.
-	Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error)
+	Preflights(ctx context.Context, run string, query registry.PageQuery) (registry.PreflightPage, error)
 	// Preflight says whether a run may start; that it may not is no fault. Faults:
 	// NotFound, Unavailable.
 	Preflight(ctx context.Context, run string) (registry.Preflight, error)

@@ -57,11 +57,6 @@ func (a API) results(ctx context.Context, q schema.ResultsQuery) (registry.Resul
 	return a.Components.Results(ctx, q.Name, query)
 }
 
-// preflightPage is the newest preflights of a run.
-type preflightPage struct {
-	Preflights []registry.KeptPreflight `json:"preflights"` // the newest first
-}
-
 // runRoutes are the routes of runs, their slots and their preflights.
 func (a API) runRoutes() []route {
 	const tag, slots = "runs", "slots"
@@ -79,10 +74,10 @@ func (a API) runRoutes() []route {
 		}, schema.GetRun(), func(ctx context.Context, q schema.Named) (registry.RunView, error) {
 			return a.Runs.RunView(ctx, q.Name)
 		}),
-		reading("/runs/{run}/preflights", about{
+		listing("/runs/{run}/preflights", about{
 			id: "listPreflights", tag: tag, summary: "List the preflights of a run", faults: []fault.Code{fault.NotFound},
-			description: "The newest first.",
-		}, schema.ListPreflights(), a.preflights),
+			description: "The newest first, whole.",
+		}, schema.ListPreflights(), a.preflights, func(page registry.PreflightPage) string { return page.NextCursor }),
 		probing("/runs/{run}/preflight", about{
 			id: "preflightRun", tag: tag, summary: "May this run start?", faults: []fault.Code{fault.NotFound},
 			description: "Probes the components of every slot of the run now, all at once. That it may not start is an answer: allowed is then false.",
@@ -103,11 +98,10 @@ func paging[R any](list func(context.Context, registry.PageQuery) (R, error)) fu
 	}
 }
 
-func (a API) preflights(ctx context.Context, q schema.PreflightsQuery) (preflightPage, error) {
-	limit, err := q.Most()
+func (a API) preflights(ctx context.Context, q schema.PreflightsQuery) (registry.PreflightPage, error) {
+	query, err := q.Query()
 	if err != nil {
-		return preflightPage{}, err
+		return registry.PreflightPage{}, err
 	}
-	list, err := a.Runs.Preflights(ctx, q.Run, limit)
-	return preflightPage{Preflights: list}, err
+	return a.Runs.Preflights(ctx, q.Run, query)
 }

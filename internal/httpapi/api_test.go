@@ -87,7 +87,7 @@ func story(t *testing.T, f *fleet, ask func(asking) string) {
 	ask(asking{"listTasks", "GET", "/tasks?status=pending&order=oldest", ""})
 	f.counts(t)
 	ask(asking{"listAgents", "GET", "/agents?limit=1", ""})
-	ask(asking{"listAgents", "GET", "/agents?order=verdicts", ""})
+	ask(asking{"listAgents", "GET", "/agents?order=verdicts&limit=1", ""})
 	ask(asking{"getAgent", "GET", "/agents/reviewer", ""})
 	ask(asking{"getAgent", "GET", "/agents/nobody", ""})
 	ask(asking{"probeComponent", "POST", "/components/docs/probe", ""})

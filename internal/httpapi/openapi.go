@@ -129,8 +129,7 @@ func describe(version string, routes []route) (http.Handler, error) {
 // documentOf describes routes.
 func documentOf(version string, routes []route) (*document, error) {
 	answers, err := schema.NewAnswers(schemaPrefix, map[string]reflect.Type{
-		"PreflightPage": reflect.TypeFor[preflightPage](), "TaskEvent": reflect.TypeFor[taskEvent](),
-		"ComponentEvent": reflect.TypeFor[componentEvent](), "RunEvent": reflect.TypeFor[runEvent](),
+		"TaskEvent": reflect.TypeFor[taskEvent](), "ComponentEvent": reflect.TypeFor[componentEvent](), "RunEvent": reflect.TypeFor[runEvent](),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -21,5 +22,28 @@ func TestRoutes_thatProbeWaitForAProbe(t *testing.T) {
 	}
 }
 
-// unasked is asked nothing.
-type unasked interface{ Components }
+// unasked and uncounted are asked nothing.
+type (
+	unasked   interface{ Components }
+	uncounted interface{ Agents }
+)
+
+func TestRoutes_thatListGoOnByCursor(t *testing.T) {
+	api := API{Tasks: struct{ Tasks }{}, Agents: struct{ uncounted }{}, Runs: struct{ Runs }{}, Components: struct{ unasked }{}}
+	lists := 0
+	for _, each := range api.routes(nil) {
+		takes := func(name string) bool {
+			return slices.ContainsFunc(each.parameters, func(p parameter) bool { return p.Name == name })
+		}
+		_, leads := each.headers["Link"]
+		if takes("limit") != takes("cursor") || takes("cursor") != leads {
+			t.Errorf("%s takes a limit: %v, a cursor: %v, and leads to the next page: %v", each.id, takes("limit"), takes("cursor"), leads)
+		}
+		if leads {
+			lists++
+		}
+	}
+	if lists != 7 {
+		t.Errorf("%d operations list, want 7", lists)
+	}
+}

@@ -162,4 +162,15 @@ type Lease struct {
 type KeptPreflight struct {
 	At        time.Time `json:"at"`
 	Preflight Preflight `json:"preflight"`
+	Digest    string    `json:"-"` // SHA-256 of its slots in hexadecimal, by which two of one moment differ
+}
+
+// Place is where it stands among those of its run.
+func (k *KeptPreflight) Place() PreflightPlace { return PreflightPlace{k.At, k.Digest} }
+
+// PreflightPlace is a place among the preflights of a run, the newest first; the
+// zero value is that before all of them.
+type PreflightPlace struct {
+	At     time.Time
+	Digest string
 }

@@ -94,7 +94,13 @@ type SlotPage struct {
 	NextCursor string     `json:"next_cursor,omitempty"`
 }
 
-// PageQuery selects a page of a list in the order of names.
+// PreflightPage is one page of the preflights of a run, the newest first.
+type PreflightPage struct {
+	Preflights []KeptPreflight `json:"preflights"`
+	NextCursor string          `json:"next_cursor,omitempty"`
+}
+
+// PageQuery selects a page of a list that only goes on.
 type PageQuery struct {
 	Limit  int    // 1 to MaxPage; 0 for DefaultPage
 	Cursor string // NextCursor of the page before

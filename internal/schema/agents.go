@@ -10,7 +10,7 @@ import (
 func ListAgents() Operation[task.AgentQuery] {
 	return Operation[task.AgentQuery]{"list_agents", []Argument[task.AgentQuery]{
 		{
-			"order", "By name, or by how many verdicts they gave, most first; the latter has one page only. By name when left out.", Optional,
+			"order", "By name, or by how many verdicts they gave, most first. By name when left out.", Optional,
 			func(q *task.AgentQuery) any { return &q.Order }, oneOf(task.OrderName, task.OrderVerdicts),
 		},
 		{

@@ -49,6 +49,7 @@ func answers() map[string]reflect.Type {
 		"RunSlot":          reflect.TypeFor[registry.RunSlotView](),
 		"RunSummary":       reflect.TypeFor[registry.RunSummary](),
 		"RunPage":          reflect.TypeFor[registry.RunPage](),
+		"PreflightPage":    reflect.TypeFor[registry.PreflightPage](),
 		"LastPreflight":    reflect.TypeFor[registry.PreflightSummary](),
 		"KeptPreflight":    reflect.TypeFor[registry.KeptPreflight](),
 		"Preflight":        reflect.TypeFor[registry.Preflight](),

@@ -91,6 +91,7 @@ func describedRuns() map[string]string {
 		"Run.preflights":            fmt.Sprintf("The newest first, at most %d.", registry.ShownPreflights),
 		"RunSummary.last_preflight": "The newest preflight. Absent when there was none.",
 		"RunPage.next_cursor":       nextPage,
+		"PreflightPage.next_cursor": nextPage,
 		"LastPreflight.fallbacks":   "Slots that are not filled by their primary.",
 		"LastPreflight.unfilled":    "Slots that nothing fills.",
 		"Preflight":                 "The answer to whether a run may start. A refusal is an answer.",

@@ -156,8 +156,9 @@ func (q ResultsQuery) Query() (query registry.ResultQuery, err error) {
 
 // PreflightsQuery holds the arguments of a list of the preflights of a run.
 type PreflightsQuery struct {
-	Run   string
-	Limit *int
+	Run    string
+	Limit  *int
+	Cursor *string
 }
 
 // ListPreflights returns what a list of the preflights of a run takes.
@@ -165,13 +166,14 @@ func ListPreflights() Operation[PreflightsQuery] {
 	return Operation[PreflightsQuery]{"list_preflights", []Argument[PreflightsQuery]{
 		runArgument(func(q *PreflightsQuery) any { return &q.Run }),
 		limitArgument("Preflights", func(q *PreflightsQuery) any { return &q.Limit }),
+		cursorArgument(func(q *PreflightsQuery) any { return &q.Cursor }),
 	}}
 }
 
-// Most checks how many are wanted; 0 when nothing says so. Faults: InvalidArgument.
-func (q PreflightsQuery) Most() (int, error) {
-	limit, _, err := paged(q.Limit, nil)
-	return limit, err
+// Query checks the arguments. Faults: InvalidArgument.
+func (q PreflightsQuery) Query() (query registry.PageQuery, err error) {
+	query.Limit, query.Cursor, err = paged(q.Limit, q.Cursor)
+	return query, err
 }
 
 // GetRun returns what the reading of a run takes.

@@ -41,7 +41,7 @@ func TestRegistry_doesNothingTwiceWhenAnAnswerWasLost(t *testing.T) {
 	if err := db.KeepPreflight(t.Context(), at, &preflight); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := db.Preflights(t.Context(), "nightly", 10)
+	kept, err := db.Preflights(t.Context(), "nightly", registry.PreflightPlace{}, 10)
 	if err != nil || len(kept) != 1 || cmp.Diff(preflight.Slots, kept[0].Preflight.Slots) != "" {
 		t.Errorf("preflights: %+v, %v", kept, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -20,15 +21,17 @@ const (
 
 	insertPreflight = `INSERT INTO preflights (run, at, digest, allowed, bytes, slots, ticket) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
-	selectPreflights = `SELECT run, at, allowed, slots, coalesce(CAST(ticket AS TEXT), '') FROM preflights
-WHERE run = $1 ORDER BY at DESC, digest DESC LIMIT $2`
+	selectPreflights = `SELECT run, at, digest, allowed, slots, coalesce(CAST(ticket AS TEXT), '') FROM preflights
+WHERE run = $1 AND (at, digest) < ($2, $3) ORDER BY at DESC, digest DESC LIMIT $4`
+	// afterEveryDigest is greater than any digest.
+	afterEveryDigest = "g"
 
 	// selectLastPreflights is completed by dialect.listed and ofLastPreflights.
 	selectLastPreflights = `WITH named (name) AS (`
 	ofLastPreflights     = `), newest (run, at) AS MATERIALIZED (
 	SELECT name, (SELECT max(at) FROM preflights WHERE run = name) FROM named
 )
-SELECT preflights.run, preflights.at, allowed, slots, coalesce(CAST(ticket AS TEXT), '') FROM newest
+SELECT preflights.run, preflights.at, digest, allowed, slots, coalesce(CAST(ticket AS TEXT), '') FROM newest
 JOIN preflights ON preflights.run = newest.run AND preflights.at = newest.at ORDER BY preflights.run, digest`
 )
 
@@ -71,13 +74,17 @@ func (d *Database) KeepPreflight(ctx context.Context, at time.Time, preflight *r
 	return d.explained("store a preflight of "+preflight.Run, err)
 }
 
-// Preflights returns the preflights of a run, the newest first, at most limit (1
-// to 1,000). Faults: Unavailable.
-func (d *Database) Preflights(ctx context.Context, run string, limit int) ([]registry.KeptPreflight, error) {
+// Preflights returns the preflights of a run that come after a place, the newest
+// first, at most limit (1 to 1,000). Faults: Unavailable.
+func (d *Database) Preflights(ctx context.Context, run string, after registry.PreflightPlace, limit int) ([]registry.KeptPreflight, error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, err
 	}
-	return listed(ctx, d, "read the preflights of "+run, scanPreflight, selectPreflights, run, limit)
+	at, digest := int64(math.MaxInt64), afterEveryDigest
+	if after != (registry.PreflightPlace{}) {
+		at, digest = stamp(after.At), after.Digest
+	}
+	return listed(ctx, d, "read the preflights of "+run, scanPreflight, selectPreflights, run, at, digest, limit)
 }
 
 // LastPreflights returns the newest preflight of each of these runs, at most 1,000;
@@ -105,7 +112,7 @@ func scanPreflight(from row) (registry.KeptPreflight, error) {
 	var kept registry.KeptPreflight
 	var at, allowed int64
 	var slots, ticket string
-	err := from.Scan(&kept.Preflight.Run, &at, &allowed, &slots, &ticket)
+	err := from.Scan(&kept.Preflight.Run, &at, &kept.Digest, &allowed, &slots, &ticket)
 	if err != nil {
 		return kept, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +27,15 @@ const (
 
 	agentColumns = `SELECT id, created, claimed, claims_verified, claims_rejected, verified, rejected, latency_sum, last_at FROM agents`
 
-	selectAgentsByName     = agentColumns + ` WHERE id > $1 ORDER BY id LIMIT $2`
-	selectAgentsByVerdicts = agentColumns + ` ORDER BY (verified + rejected) DESC, id LIMIT $1`
-	selectAgent            = agentColumns + ` WHERE id = $1`
+	selectAgentsByName = agentColumns + ` WHERE id > $1 ORDER BY id LIMIT $2`
+	selectAgent        = agentColumns + ` WHERE id = $1`
+	// selectAgentsByVerdicts reads a range of the index for those with as many verdicts
+	// as the agent $2, and one for those with fewer.
+	selectAgentsByVerdicts = `SELECT * FROM (
+	SELECT * FROM (` + agentColumns + ` WHERE (verified + rejected) = $1 AND id > $2` + byVerdicts + `) AS equal
+	UNION ALL SELECT * FROM (` + agentColumns + ` WHERE (verified + rejected) < $1` + byVerdicts + `) AS fewer
+) AS page` + byVerdicts
+	byVerdicts = ` ORDER BY (verified + rejected) DESC, id LIMIT $3`
 
 	pairColumns      = `SELECT prover, verifier, verified, rejected, latency_sum FROM pairs`
 	selectVerifies   = pairColumns + ` WHERE verifier = $1 ORDER BY (verified + rejected) DESC, prover LIMIT $2`
@@ -138,7 +145,11 @@ func (d *Database) Agents(ctx context.Context, filter task.AgentFilter) ([]task.
 	}
 	text, arguments := selectAgentsByName, []any{string(filter.After), filter.Limit + 1}
 	if filter.ByVerdicts {
-		text, arguments = selectAgentsByVerdicts, arguments[1:]
+		most := int64(math.MaxInt64)
+		if filter.After != "" {
+			most = filter.AfterVerdicts
+		}
+		text, arguments = selectAgentsByVerdicts, []any{most, string(filter.After), filter.Limit + 1}
 	}
 	found, err := listed(ctx, d, "list agents", scanAgent, text, arguments...)
 	if err != nil {

@@ -2,6 +2,8 @@ package task
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"time"
 )
 
@@ -78,9 +80,9 @@ type PairTally struct {
 
 // AgentQuery selects a page of agents. A nil pointer is the default.
 type AgentQuery struct {
-	Order  *string `json:"order"`  // "name", the default, or "verdicts": most first, one page only
+	Order  *string `json:"order"`  // "name", the default, or "verdicts": most first
 	Limit  *int    `json:"limit"`  // 1 to MaxPage; DefaultPage
-	Cursor *string `json:"cursor"` // of the page before; only in the order of names
+	Cursor *string `json:"cursor"` // of the page before, in the same order
 }
 
 // AgentPage is one page of the agents that the roll-up knows.
@@ -101,9 +103,10 @@ type AgentView struct {
 
 // AgentFilter is a validated AgentQuery.
 type AgentFilter struct {
-	ByVerdicts bool
-	After      AgentID // empty for the first page
-	Limit      int
+	ByVerdicts    bool
+	After         AgentID // empty for the first page
+	AfterVerdicts int64   // that the agent After had given; only by verdicts
+	Limit         int
 }
 
 // MostProvers is how many provers are told of each of many verifiers.
@@ -181,7 +184,10 @@ const (
 	OrderVerdicts = "verdicts"
 )
 
-// Agents lists agents. Faults: InvalidArgument, Unavailable.
+// Agents lists agents. In the order of verdicts a page goes on behind the place that
+// the last agent of the page before had then: one that was counted to have given more
+// since can be missed, and none is told twice for it. Faults: InvalidArgument,
+// Unavailable.
 func (o *Overview) Agents(ctx context.Context, query AgentQuery) (AgentPage, error) {
 	filter, err := parseAgentQuery(query)
 	if err != nil {
@@ -197,8 +203,8 @@ func (o *Overview) Agents(ctx context.Context, query AgentQuery) (AgentPage, err
 		return AgentPage{}, err
 	}
 	page.Agents = append(page.Agents, agents...)
-	if more && len(agents) > 0 && !filter.ByVerdicts {
-		page.NextCursor = string(agents[len(agents)-1].AgentID)
+	if more && len(agents) > 0 {
+		page.NextCursor = agentCursor(filter, agents[len(agents)-1])
 	}
 	return page, nil
 }
@@ -220,14 +226,51 @@ func parseAgentQuery(query AgentQuery) (AgentFilter, error) {
 			return AgentFilter{}, InvalidArgument(fieldOrder, "is %s; it must be %s or %s", quote(*query.Order), OrderName, OrderVerdicts)
 		}
 	}
-	if query.Cursor == nil {
-		return filter, nil
-	}
-	after, err := ParseAgentID(fieldCursor, *query.Cursor)
-	if err != nil || filter.ByVerdicts {
+	if query.Cursor != nil && !filter.goOn(*query.Cursor) {
 		return AgentFilter{}, InvalidArgument(fieldCursor, "is no cursor of this list").
 			WithHint("Give next_cursor of the page before exactly as it came, with the same order, or leave cursor out for the first page.")
 	}
-	filter.After = after
 	return filter, nil
+}
+
+// The cursors of agents begin with a version that is of no other list, and of one
+// order: in that of names the id follows, in that of verdicts their number before it.
+const (
+	byNameVersion     = 3
+	byVerdictsVersion = 4
+)
+
+// agentCursor makes the cursor of the page after the agent last.
+func agentCursor(filter AgentFilter, last AgentTally) string {
+	raw := []byte{byNameVersion}
+	if filter.ByVerdicts {
+		raw = binary.AppendVarint([]byte{byVerdictsVersion}, last.Verified+last.Rejected)
+	}
+	return base64.RawURLEncoding.EncodeToString(append(raw, last.AgentID...))
+}
+
+// goOn has a filter begin where a cursor of its order says, and reports whether it is
+// one.
+func (f *AgentFilter) goOn(cursor string) bool {
+	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+binary.MaxVarintLen64+MaxAgentID) {
+		return false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) == 0 {
+		return false
+	}
+	version, rest := raw[0], raw[1:]
+	switch {
+	case f.ByVerdicts && version == byVerdictsVersion:
+		var length int
+		f.AfterVerdicts, length = binary.Varint(rest)
+		if length <= 0 || f.AfterVerdicts < 0 {
+			return false
+		}
+		rest = rest[length:]
+	case f.ByVerdicts || version != byNameVersion:
+		return false
+	}
+	f.After, err = ParseAgentID(fieldCursor, string(rest))
+	return err == nil && string(f.After) == string(rest)
 }

@@ -1,10 +1,14 @@
 package task_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -24,9 +28,16 @@ func (c counted) Tally(context.Context) (task.Tally, error) {
 func (c counted) Agents(_ context.Context, filter task.AgentFilter) ([]task.AgentTally, bool, error) {
 	var page []task.AgentTally
 	for _, agent := range c.agents {
-		if agent.AgentID > filter.After {
+		behind := agent.AgentID > filter.After
+		if filter.ByVerdicts && filter.After != "" && agent.Verified != filter.AfterVerdicts {
+			behind = agent.Verified < filter.AfterVerdicts
+		}
+		if behind {
 			page = append(page, agent)
 		}
+	}
+	if filter.ByVerdicts {
+		slices.SortStableFunc(page, func(a, b task.AgentTally) int { return cmp.Compare(b.Verified, a.Verified) })
 	}
 	if len(page) > filter.Limit {
 		return page[:filter.Limit], true, nil
@@ -36,15 +47,26 @@ func (c counted) Agents(_ context.Context, filter task.AgentFilter) ([]task.Agen
 
 func overview() *task.Overview {
 	var agents []task.AgentTally
-	for _, id := range []task.AgentID{"a", "b", "c", "d", "e"} {
-		agents = append(agents, task.AgentTally{AgentID: id})
+	for i, id := range []task.AgentID{"a", "b", "c", "d", "e"} {
+		agents = append(agents, task.AgentTally{AgentID: id, Verified: int64(i / 2)})
 	}
 	return task.NewOverview(counted{agents: agents})
 }
 
-func TestAgents_pagesInTheOrderOfNames(t *testing.T) {
-	var got []task.AgentID
-	for query := (task.AgentQuery{Limit: new(2)}); ; {
+func TestAgents_pagesInEachOrder(t *testing.T) {
+	for order, want := range map[string][]task.AgentID{
+		task.OrderName: {"a", "b", "c", "d", "e"}, task.OrderVerdicts: {"e", "c", "d", "a", "b"},
+	} {
+		if diff := gocmp.Diff(want, pagesOfOne(t, order)); diff != "" {
+			t.Errorf("agents over all pages in the order %s (-want +got):\n%s", order, diff)
+		}
+	}
+}
+
+// pagesOfOne lists all agents one by one.
+func pagesOfOne(t *testing.T, order string) (got []task.AgentID) {
+	t.Helper()
+	for query := (task.AgentQuery{Limit: new(1), Order: &order}); ; {
 		page, err := overview().Agents(t.Context(), query)
 		if err != nil || page.RolledUpAt == nil {
 			t.Fatalf("rolled up at %v, error %v", page.RolledUpAt, err)
@@ -53,19 +75,35 @@ func TestAgents_pagesInTheOrderOfNames(t *testing.T) {
 			got = append(got, agent.AgentID)
 		}
 		if page.NextCursor == "" {
-			break
+			return got
 		}
 		query.Cursor = &page.NextCursor
 	}
-	if diff := cmp.Diff([]task.AgentID{"a", "b", "c", "d", "e"}, got); diff != "" {
-		t.Errorf("agents over all pages (-want +got):\n%s", diff)
-	}
 }
 
-func TestAgents_givesNoCursorInTheOrderOfVerdicts(t *testing.T) {
-	page, err := overview().Agents(t.Context(), task.AgentQuery{Limit: new(2), Order: new(task.OrderVerdicts)})
-	if err != nil || len(page.Agents) != 2 || page.NextCursor != "" {
-		t.Errorf("%d agents, cursor %q, error %v", len(page.Agents), page.NextCursor, err)
+func TestAgents_takesNoCursorOfAnotherList(t *testing.T) {
+	cursorOf := func(order string) string {
+		page, err := overview().Agents(t.Context(), task.AgentQuery{Limit: new(2), Order: &order})
+		if err != nil || page.NextCursor == "" {
+			t.Fatalf("cursor %q, error %v", page.NextCursor, err)
+		}
+		return page.NextCursor
+	}
+	byName, byVerdicts := cursorOf(task.OrderName), cursorOf(task.OrderVerdicts)
+	raw := func(bytes string) string { return base64.RawURLEncoding.EncodeToString([]byte(bytes)) }
+	for order, cursors := range map[string][]string{
+		task.OrderName: {"", "a", byVerdicts, byName + "=", raw(""), raw("\x03"), raw("\x03A"), raw("\x03a b"), raw("\x05a"), strings.Repeat("A", 1000)},
+		task.OrderVerdicts: {
+			"", "a", byName, raw("\x04"), raw("\x04\x02"), raw("\x04\x01a"), raw("\x04\xff"), raw("\x04\x02A"),
+			raw("\x04" + strings.Repeat("\xff", 10) + "a"),
+		},
+	} {
+		for _, cursor := range cursors {
+			_, err := overview().Agents(t.Context(), task.AgentQuery{Order: &order, Cursor: &cursor})
+			if coded := mustFault(t, err, fault.InvalidArgument); coded.Details[fault.Field] != "cursor" || coded.Hint == "" {
+				t.Errorf("%s, %q: the fault is %v, with the hint %q", order, cursor, coded, coded.Hint)
+			}
+		}
 	}
 }
 
@@ -74,12 +112,11 @@ func TestAgents_refusesBadArguments(t *testing.T) {
 		query task.AgentQuery
 		field string
 	}{
-		"limit 0":                {task.AgentQuery{Limit: new(0)}, "limit"},
-		"limit 101":              {task.AgentQuery{Limit: new(101)}, "limit"},
-		"order":                  {task.AgentQuery{Order: new("age")}, "order"},
-		"empty order":            {task.AgentQuery{Order: new("")}, "order"},
-		"cursor":                 {task.AgentQuery{Cursor: new("a b")}, "cursor"},
-		"cursor of another list": {task.AgentQuery{Cursor: new("a"), Order: new(task.OrderVerdicts)}, "cursor"},
+		"limit 0":     {task.AgentQuery{Limit: new(0)}, "limit"},
+		"limit 101":   {task.AgentQuery{Limit: new(101)}, "limit"},
+		"order":       {task.AgentQuery{Order: new("age")}, "order"},
+		"empty order": {task.AgentQuery{Order: new("")}, "order"},
+		"cursor":      {task.AgentQuery{Cursor: new("a b")}, "cursor"},
 	} {
 		_, err := overview().Agents(t.Context(), c.query)
 		coded := mustFault(t, err, fault.InvalidArgument)

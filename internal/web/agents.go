@@ -8,11 +8,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-// The bounds of the page of agents.
-const (
-	agentsMost    = task.MaxPage // agents in the order of their verdicts, on one page
-	agentsPerPage = 50           // agents in the order of their names, on each page
-)
+// agentsPerPage bounds the rows of the page of agents.
+const agentsPerPage = 50
 
 // CountedWithin is how soon what happens is counted, as long as the server keeps up.
 const CountedWithin = 6 * time.Second
@@ -52,7 +49,6 @@ type agentsView struct {
 
 	MarkFrom, OneProver int // the thresholds of the marks
 	Hasty               string
-	Most                int
 }
 
 // agentRow is what is told of one agent.
@@ -94,20 +90,17 @@ func shareOf(given, whole int64) share {
 
 // showAgents shows who verifies whom.
 func (s *site) showAgents(r *http.Request) (frame, error) {
-	order, limit := task.OrderVerdicts, agentsMost
-	if given := param(r, "order"); given != nil {
+	order, limit := task.OrderVerdicts, agentsPerPage
+	if given := param(r, paramOrder); given != nil {
 		order = *given
 	}
-	if order == task.OrderName {
-		limit = agentsPerPage
-	}
-	told, err := s.Agents.Agents(r.Context(), task.AgentQuery{Order: &order, Limit: &limit, Cursor: param(r, "cursor")})
+	told, err := s.Agents.Agents(r.Context(), task.AgentQuery{Order: &order, Limit: &limit, Cursor: param(r, paramCursor)})
 	if err != nil {
 		return frame{}, fmt.Errorf("list agents: %w", err)
 	}
 	view := agentsView{
 		Counted: s.countedAt(told.RolledUpAt), ByName: order == task.OrderName, Pager: pagerOf(r, told.NextCursor),
-		MarkFrom: MarkFrom, OneProver: OneProverPercent, Hasty: inWords(HastyMean), Most: agentsMost,
+		MarkFrom: MarkFrom, OneProver: OneProverPercent, Hasty: inWords(HastyMean),
 	}
 	var verifiers []task.AgentID
 	for _, tally := range told.Agents {
@@ -124,7 +117,10 @@ func (s *site) showAgents(r *http.Request) (frame, error) {
 			view.Rows = append(view.Rows, s.agentRow(tally, provers[tally.AgentID]))
 		}
 	}
-	view.Idle = len(view.Rows) == 0 && len(told.Agents) > 0
+	if len(view.Rows) < len(told.Agents) {
+		view.Pager.Next = "" // Whoever comes after an agent without a verdict has given none either.
+	}
+	view.Idle = len(view.Rows) == 0 && len(told.Agents) > 0 && view.Pager.First == ""
 	return frame{Title: "Agents", Topics: []string{topicTasks}, Gather: CountedWithin, Content: view}, nil
 }
 

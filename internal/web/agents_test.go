@@ -119,9 +119,10 @@ func TestAgents_statesTheThresholdsOfItsMarks(t *testing.T) {
 
 func TestAgents_asksForAsManyAsAreShown(t *testing.T) {
 	for address, want := range map[string]task.AgentQuery{
-		"/agents":                       {Order: new("verdicts"), Limit: new(100)},
-		"/agents?order=":                {Order: new("verdicts"), Limit: new(100)},
+		"/agents":                       {Order: new("verdicts"), Limit: new(50)},
+		"/agents?order=":                {Order: new("verdicts"), Limit: new(50)},
 		"/agents?order=name":            {Order: new("name"), Limit: new(50)},
+		"/agents?cursor=abc":            {Order: new("verdicts"), Limit: new(50), Cursor: new("abc")},
 		"/agents?order=name&cursor=abc": {Order: new("name"), Limit: new(50), Cursor: new("abc")},
 	} {
 		counts := &countDouble{}
@@ -129,6 +130,32 @@ func TestAgents_asksForAsManyAsAreShown(t *testing.T) {
 		if diff := cmp.Diff(want, counts.asked); diff != "" {
 			t.Errorf("GET %s asks (-want +got):\n%s", address, diff)
 		}
+	}
+}
+
+func TestAgents_leadsOnWhileThereAreVerdicts(t *testing.T) {
+	gave, idle := verifier("judge", time.Hour, task.PairTally{Prover: "codex-1", Verified: 1}), verifier("planner", 0)
+	const next, nobody = `href="/agents?cursor=next" rel="next">`, "No other agent has given a verdict."
+	for name, of := range map[string]struct {
+		agents      []task.AgentView
+		address     string
+		leads, ends bool
+	}{
+		"all gave some":             {[]task.AgentView{gave, gave}, "/agents", true, false},
+		"the last gave none":        {[]task.AgentView{gave, idle}, "/agents", false, false},
+		"none of a later page did":  {[]task.AgentView{idle, idle}, "/agents?cursor=before", false, true},
+		"nobody is on a later page": {nil, "/agents?cursor=before", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			counts := counting(of.agents...)
+			if counts.page.NextCursor = "next"; of.agents == nil {
+				counts.page.NextCursor = ""
+			}
+			page := visit(t, web.Options{Agents: counts}, of.address).Body.String()
+			if leads, ends := strings.Contains(page, next), strings.Contains(page, nobody); leads != of.leads || ends != of.ends {
+				t.Errorf("it leads on: %v, and says that it ends: %v:\n%s", leads, ends, mainOf(t, page))
+			}
+		})
 	}
 }
 

@@ -12,7 +12,7 @@ const (
 	// how many components of each.
 	slotsShown   = 24
 	fillersShown = 4
-	// preflightsShown is how many preflights a run shows: the newest with
+	// preflightsShown is how many preflights of a run are on a page: the first with
 	// newestFound slots, the others with olderFound, and of each slot attemptsShown
 	// attempts.
 	preflightsShown = 10

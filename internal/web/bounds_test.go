@@ -100,7 +100,7 @@ func TestRun_showsTheWorstOfALargeRunAndCountsTheRest(t *testing.T) {
 		">" + empty + " <small>required</small>", ">" + first + " <small>required</small>", "And 76 slots more, of which none is worse; <code>GET /api/v1/runs/largest</code>",
 		"filled by " + longName("component", 0, largeFillers-1) + ", a fallback", "And 12 components more.",
 		">" + longName("component", 0, largeFillers-1) + "</a> <b class=\"warn\">fills it</b>", "And 13 components more.", "And 96 slots more, of which none is worse; <code>GET /api/v1/runs/largest/preflights</code>",
-		"<code>GET /api/v1/runs/largest/preflights</code> has the ticket whole.", "The newest 10 are shown; <code>GET",
+		"<code>GET /api/v1/runs/largest/preflights</code> has the ticket whole.", `href="/runs/largest?cursor=next#preflights" rel="next">Next page`,
 		"tools " + longName("tool", 0), " and 10 others",
 	} {
 		if !strings.Contains(page, wanted) {
@@ -112,7 +112,7 @@ func TestRun_showsTheWorstOfALargeRunAndCountsTheRest(t *testing.T) {
 	}
 }
 
-func TestRun_saysThatThereAreOlderPreflightsWhenThereAre(t *testing.T) {
+func TestRun_leadsToOlderPreflightsWhenThereAreAny(t *testing.T) {
 	const shown = 10
 	for n, want := range map[int]bool{shown: false, shown + 1: true} {
 		view := someRun()
@@ -120,7 +120,7 @@ func TestRun_saysThatThereAreOlderPreflightsWhenThereAre(t *testing.T) {
 			view.Preflights = append(view.Preflights, view.Preflights[1])
 		}
 		page := visit(t, web.Options{Runs: &runDouble{view: view}}, "/runs/nightly").Body.String()
-		if strings.Contains(page, "The newest 10 are shown") != want || strings.Count(page, `<details class="preflight"`) != shown {
+		if strings.Contains(page, `rel="next"`) != want || strings.Count(page, `<details class="preflight"`) != shown {
 			t.Errorf("of %d preflights it shows %d", n, strings.Count(page, `<details class="preflight"`))
 		}
 	}

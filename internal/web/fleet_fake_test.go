@@ -75,3 +75,7 @@ func (f *fleetDouble) RunPage(context.Context, registry.PageQuery) (registry.Run
 }
 
 func (f *fleetDouble) RunView(context.Context, string) (registry.RunView, error) { return f.run, f.err }
+
+func (f *fleetDouble) Preflights(_ context.Context, _ string, query registry.PageQuery) (registry.PreflightPage, error) {
+	return pageOf(f.run.Preflights, query), f.err
+}

@@ -19,10 +19,9 @@ type runView struct {
 	When       moment
 	Slots      []slotView
 	MoreSlots  int             // that are not shown
-	Preflights []preflightView // the newest first
-	Older      bool            // there may be others
-	Shown      int             // at most so many preflights are shown
-	Command    string          // that asks for a preflight
+	Preflights []preflightView // one page of them, the newest first
+	Pager      pager
+	Command    string // that asks for a preflight
 }
 
 // pin is what a ticket holds against the present.
@@ -140,22 +139,40 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 		return frame{}, fmt.Errorf("read run %s: %w", name, err)
 	}
 	view := runView{
-		Run: told.Run, Shown: preflightsShown, Older: len(told.Preflights) > preflightsShown,
-		Command: "countersign preflight " + told.Run,
+		Run: told.Run, Outcome: neverChecked(), Command: "countersign preflight " + told.Run,
+	}
+	if len(told.Preflights) > 0 {
+		newest := told.Preflights[0]
+		made := newest.Summary()
+		view.Outcome, view.Why, view.When = outcomeOf(made), whyOf(made), s.at(newest.At)
 	}
 	for i := range told.Slots {
 		view.Slots = append(view.Slots, viewSlot(&told.Slots[i]))
 	}
 	view.Slots, view.MoreSlots = atMost(view.Slots, slotsShown, func(slot slotView) int { return urgencyOf(slot.Lamp()) })
+	if err := s.addPreflights(r, &view); err != nil {
+		return frame{}, err
+	}
+	return frame{Title: told.Run, Topics: topicsOf(&told), Content: view}, nil
+}
+
+// addPreflights adds one page of the preflights. Faults: NotFound, InvalidArgument,
+// Unavailable.
+func (s *site) addPreflights(r *http.Request, view *runView) error {
+	page, err := s.Runs.Preflights(r.Context(), view.Run, registry.PageQuery{Limit: preflightsShown, Cursor: r.URL.Query().Get(paramCursor)})
+	if err != nil {
+		return fmt.Errorf("list the preflights: %w", err)
+	}
+	view.Pager = pagerOf(r, page.NextCursor).at("preflights")
 	room := ticketsShown
-	for i := range told.Preflights[:min(len(told.Preflights), preflightsShown)] {
+	for i := range page.Preflights {
 		most := olderFound
 		if i == 0 {
 			most = newestFound
 		}
-		preflight, err := s.viewPreflight(&told.Preflights[i], most)
+		preflight, err := s.viewPreflight(&page.Preflights[i], most)
 		if err != nil {
-			return frame{}, fmt.Errorf("read run %s: %w", name, err)
+			return fmt.Errorf("read the preflights of %s: %w", view.Run, err)
 		}
 		if len(preflight.JSON) > room {
 			preflight.JSON = ""
@@ -166,12 +183,7 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 		}
 		view.Preflights = append(view.Preflights, preflight)
 	}
-	view.Outcome = neverChecked()
-	if len(view.Preflights) > 0 {
-		last := view.Preflights[0]
-		view.Outcome, view.Why, view.When = last.Outcome, last.Why, last.When
-	}
-	return frame{Title: told.Run, Topics: topicsOf(&told), Content: view}, nil
+	return nil
 }
 
 // topicsOf are the run and the components that may fill its slots.

@@ -106,6 +106,19 @@ func TestRuns_asksForOnePage(t *testing.T) {
 	}
 }
 
+func TestRun_asksForOnePageOfItsPreflights(t *testing.T) {
+	runs := &runDouble{view: someRun()}
+	page := mainOf(t, visit(t, web.Options{Runs: runs}, "/runs/nightly?cursor=after&limit=1000000").Body.String())
+	if diff := cmp.Diff(registry.PageQuery{Limit: 10, Cursor: "after"}, runs.asked); diff != "" {
+		t.Errorf("it asks (-want +got):\n%s", diff)
+	}
+	for _, wanted := range []string{"allowed on a fallback</span></p>", "Nothing is on this page any more.", `href="/runs/nightly?limit=1000000#preflights">First page`} {
+		if !strings.Contains(page, wanted) {
+			t.Errorf("a page behind the last has no %q:\n%s", wanted, page)
+		}
+	}
+}
+
 func TestRun_saysWhoFillsASlotGoingByTheStatuses(t *testing.T) {
 	up, down := reading("u", registry.Available, time.Second), reading("d", registry.Unavailable, time.Second)
 	const none = "nothing available"

@@ -123,3 +123,20 @@ func (d *runDouble) RunPage(_ context.Context, query registry.PageQuery) (regist
 }
 
 func (d *runDouble) RunView(context.Context, string) (registry.RunView, error) { return d.view, d.err }
+
+func (d *runDouble) Preflights(_ context.Context, _ string, query registry.PageQuery) (registry.PreflightPage, error) {
+	d.asked = query
+	return pageOf(d.view.Preflights, query), d.err
+}
+
+// pageOf is a page of preflights, of which a second one is empty.
+func pageOf(all []registry.KeptPreflight, query registry.PageQuery) (page registry.PreflightPage) {
+	if query.Cursor != "" {
+		return page
+	}
+	page.Preflights = all[:min(len(all), query.Limit)]
+	if len(all) > query.Limit {
+		page.NextCursor = "next"
+	}
+	return page
+}

@@ -128,6 +128,9 @@ type Runs interface {
 	RunPage(ctx context.Context, query registry.PageQuery) (registry.RunPage, error)
 	// RunView tells all of one run. Faults: NotFound, Unavailable.
 	RunView(ctx context.Context, name string) (registry.RunView, error)
+	// Preflights returns one page of the preflights of a run, newest first. Faults:
+	// NotFound, InvalidArgument, Unavailable.
+	Preflights(ctx context.Context, run string, query registry.PageQuery) (registry.PreflightPage, error)
 }
 
 // Pages returns the handlers of all pages and of the files that they load, by

@@ -134,37 +134,41 @@ func talliesAgree(t testing.TB, db *store.Database, foreign *sql.DB) {
 	agentsAgree(t, db, want)
 }
 
+// everyAgent reads all pages of agents from the first on.
+func everyAgent(t testing.TB, db *store.Database, filter task.AgentFilter) (agents []task.AgentTally) {
+	t.Helper()
+	for {
+		page, more, err := db.Agents(t.Context(), filter)
+		if err != nil || more && len(page) != filter.Limit {
+			t.Fatalf("%d agents on a page of %d, %v", len(page), filter.Limit, err)
+		}
+		if agents = append(agents, page...); !more {
+			return agents
+		}
+		last := page[len(page)-1]
+		filter.After, filter.AfterVerdicts = last.AgentID, last.Verified+last.Rejected
+	}
+}
+
 // agentsAgree reads the agents in both orders, and each with its pairs.
 func agentsAgree(t testing.TB, db *store.Database, want *scanned) {
 	t.Helper()
-	var agents []task.AgentTally
-	for filter, more := (task.AgentFilter{Limit: 3}), true; more; {
-		var page []task.AgentTally
-		var err error
-		if page, more, err = db.Agents(t.Context(), filter); err != nil {
-			t.Fatal(err)
-		}
-		if agents = append(agents, page...); len(agents) > 0 {
-			filter.After = agents[len(agents)-1].AgentID
-		}
-	}
 	var byName []task.AgentTally
 	for _, agent := range want.agents {
 		byName = append(byName, *agent)
 	}
 	slices.SortFunc(byName, func(a, b task.AgentTally) int { return cmp.Compare(a.AgentID, b.AgentID) })
-	if diff := gocmp.Diff(byName, agents); diff != "" {
+	if diff := gocmp.Diff(byName, everyAgent(t, db, task.AgentFilter{Limit: 3})); diff != "" {
 		t.Errorf("the agents (-scanned +rolled up):\n%s", diff)
 	}
 	slices.SortStableFunc(byName, func(a, b task.AgentTally) int {
 		return cmp.Compare(b.Verified+b.Rejected, a.Verified+a.Rejected)
 	})
-	byVerdicts, _, err := db.Agents(t.Context(), task.AgentFilter{Limit: task.MaxPage, ByVerdicts: true})
-	if diff := gocmp.Diff(byName[:min(len(byName), task.MaxPage)], byVerdicts); diff != "" || err != nil {
-		t.Errorf("the agents by verdicts: %v (-scanned +rolled up):\n%s", err, diff)
+	if diff := gocmp.Diff(byName, everyAgent(t, db, task.AgentFilter{Limit: 3, ByVerdicts: true})); diff != "" {
+		t.Errorf("the agents by verdicts (-scanned +rolled up):\n%s", diff)
 	}
 	ids := []task.AgentID{}
-	for _, agent := range byVerdicts {
+	for _, agent := range byName[:min(len(byName), task.MaxPage)] {
 		ids = append(ids, agent.AgentID)
 	}
 	provers, err := db.Provers(t.Context(), ids)

@@ -25,6 +25,7 @@ func ofRegistry() map[string]func(*testing.T, string) {
 		"changes and hours add up":                             history,
 		"tools are accepted as they are seen":                  accepted,
 		"a preflight is kept with its run":                     preflights,
+		"preflights are listed page by page":                   preflightsByPages,
 		"a lease has one holder, and late writes are refused":  lease,
 		"tokens are counted by the day and never past a limit": budgets,
 		"tokens are settled, and old days are left behind":     settlements,
@@ -280,7 +281,7 @@ func preflights(t *testing.T, location string) {
 			}
 		}
 	}
-	got, err := db.Preflights(t.Context(), "nightly", 10)
+	got, err := db.Preflights(t.Context(), "nightly", registry.PreflightPlace{}, 10)
 	if err != nil || len(got) != 2 {
 		t.Fatalf("got %v, %v", got, err)
 	}
@@ -295,10 +296,50 @@ func preflights(t *testing.T, location string) {
 	if name := db.Violated(err); name != "preflights_allowed" {
 		t.Errorf("an allowed preflight of an empty slot: got %v (%s)", err, name)
 	}
-	if other, err := db.Preflights(t.Context(), "other", 10); err != nil || len(other) > 0 {
+	if other, err := db.Preflights(t.Context(), "other", registry.PreflightPlace{}, 10); err != nil || len(other) > 0 {
 		t.Errorf("of another run: %v, %v", other, err)
 	}
 	balanced(t, raw(t, location, false))
+}
+
+// preflightsByPages lists the preflights of a run one by one, two of them of one
+// moment, while another is stored.
+func preflightsByPages(t *testing.T, location string) {
+	db := open(t, location)
+	keep := func(minute int, oks ...bool) {
+		var slots []registry.SlotResult
+		for _, ok := range oks {
+			slots = append(slots, slotResult(false, ok))
+		}
+		preflight := registry.NewPreflight(&registry.Run{Name: "nightly"}, slots)
+		if err := db.KeepPreflight(t.Context(), day().Add(time.Duration(minute)*time.Minute), &preflight); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(1, true)
+	keep(2, true)
+	keep(2, false)
+	keep(3, true)
+	all, err := db.Preflights(t.Context(), "nightly", registry.PreflightPlace{}, 10)
+	if err != nil || len(all) != 4 {
+		t.Fatalf("%d of 4 preflights, %v", len(all), err)
+	}
+	var listed []registry.KeptPreflight
+	after := registry.PreflightPlace{}
+	for range all {
+		page, err := db.Preflights(t.Context(), "nightly", after, 1)
+		if err != nil || len(page) != 1 {
+			t.Fatalf("after %v: %d preflights, %v", after, len(page), err)
+		}
+		listed, after = append(listed, page...), page[0].Place()
+		keep(4+len(listed), true)
+	}
+	if diff := cmp.Diff(mustJSON(t, all), mustJSON(t, listed)); diff != "" {
+		t.Errorf("preflights by pages (-all +listed):\n%s", diff)
+	}
+	if left, err := db.Preflights(t.Context(), "nightly", after, 1); err != nil || len(left) > 0 {
+		t.Errorf("after the last: %v, %v", left, err)
+	}
 }
 
 func mustJSON(t testing.TB, value any) string {

@@ -92,7 +92,7 @@ func trimmedByBytes(t *testing.T, location string) {
 	if hours, err := db.Hours(t.Context(), "asm", day(), 100); err != nil || len(hours) > 0 {
 		t.Errorf("with room for nothing %d hours are left, %v", len(hours), err)
 	}
-	if kept, err := db.Preflights(t.Context(), "nightly", 100); err != nil || len(kept) > 0 {
+	if kept, err := db.Preflights(t.Context(), "nightly", registry.PreflightPlace{}, 100); err != nil || len(kept) > 0 {
 		t.Errorf("with room for nothing %d preflights are left, %v", len(kept), err)
 	}
 	balanced(t, foreign)
@@ -153,11 +153,11 @@ func surplusPreflights(t *testing.T, location string) {
 	if removed := mustTrim(t, db, day(), roomy()); removed != 3 {
 		t.Errorf("%d preflights went, want 3", removed)
 	}
-	nightly, err := db.Preflights(t.Context(), "nightly", 1000)
+	nightly, err := db.Preflights(t.Context(), "nightly", registry.PreflightPlace{}, 1000)
 	if err != nil || len(nightly) != store.MaxPreflights || !nightly[len(nightly)-1].At.Equal(day().Add(3*time.Minute)) {
 		t.Errorf("%d preflights are left, %v", len(nightly), err)
 	}
-	if weekly, err := db.Preflights(t.Context(), "weekly", 10); err != nil || len(weekly) != 2 {
+	if weekly, err := db.Preflights(t.Context(), "weekly", registry.PreflightPlace{}, 10); err != nil || len(weekly) != 2 {
 		t.Errorf("%d preflights of another run are left, %v", len(weekly), err)
 	}
 	balanced(t, raw(t, location, false))

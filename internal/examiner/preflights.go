@@ -1,0 +1,75 @@
+package examiner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// Preflights lists the preflights of a run, the newest first. Faults: NotFound for
+// an unknown run, InvalidArgument, Unavailable.
+func (e *Examiner) Preflights(ctx context.Context, run string, query registry.PageQuery) (registry.PreflightPage, error) {
+	page := registry.PreflightPage{Preflights: []registry.KeptPreflight{}}
+	limit, err := checkLimit(query.Limit)
+	if err != nil {
+		return page, err
+	}
+	var after registry.PreflightPlace
+	if query.Cursor != "" {
+		var is bool
+		if after, is = placeOf(query.Cursor); !is {
+			return page, wrongCursor()
+		}
+	}
+	if _, err := e.present.Load().run(run); err != nil {
+		return page, err
+	}
+	list, err := e.Store.Preflights(ctx, run, after, limit+1)
+	if err != nil {
+		return page, refused(err, "the preflights cannot be read")
+	}
+	page.Preflights = append(page.Preflights, list[:min(len(list), limit)]...)
+	if len(list) > limit {
+		page.NextCursor, err = cursorAfter(list[limit-1].Place())
+	}
+	return page, err
+}
+
+// placeVersion begins every cursor of preflights, so that a later form can be told
+// apart.
+const placeVersion = 1
+
+// placeLength is the number of bytes that such a cursor holds: its version, a
+// moment in milliseconds and a digest.
+const placeLength = 1 + 8 + sha256.Size
+
+// cursorAfter makes the cursor of the page after a place.
+func cursorAfter(place registry.PreflightPlace) (string, error) {
+	digest, err := hex.DecodeString(place.Digest)
+	if err != nil || len(digest) != sha256.Size {
+		return "", fmt.Errorf("make a cursor after the preflight %q: it is no digest", place.Digest)
+	}
+	raw, err := binary.Append([]byte{placeVersion}, binary.BigEndian, place.At.UnixMilli())
+	if err != nil {
+		return "", fmt.Errorf("make a cursor after %s: %w", place.At, err)
+	}
+	return base64.RawURLEncoding.EncodeToString(append(raw, digest...)), nil
+}
+
+// placeOf returns the place that a cursor made by cursorAfter holds, and whether it
+// is one.
+func placeOf(cursor string) (registry.PreflightPlace, bool) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) != placeLength || raw[0] != placeVersion {
+		return registry.PreflightPlace{}, false
+	}
+	var at int64
+	_, err = binary.Decode(raw[1:9], binary.BigEndian, &at)
+	return registry.PreflightPlace{At: time.UnixMilli(at).UTC(), Digest: hex.EncodeToString(raw[9:])}, err == nil && at >= 0
+}
