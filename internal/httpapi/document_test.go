@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/httpstatus"
 )
 
 // TestDocument_isMadeFromTheAPI holds the tables of docs/API.md against the OpenAPI
@@ -86,7 +87,7 @@ func operationRows(t *testing.T) string {
 func faultRows() string {
 	codes := map[int][]string{}
 	for _, code := range fault.Codes() {
-		codes[statusOf(code)] = append(codes[statusOf(code)], "`"+string(code)+"`: "+strings.TrimSuffix(code.Meaning(), "."))
+		codes[httpstatus.Of(code)] = append(codes[httpstatus.Of(code)], "`"+string(code)+"`: "+strings.TrimSuffix(code.Meaning(), "."))
 	}
 	rows := "| status | codes |\n|---|---|\n"
 	for _, status := range slices.Sorted(maps.Keys(codes)) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/feed"
+	"github.com/countersign-dev/countersign/internal/httpstatus"
 	"github.com/countersign-dev/countersign/internal/schema"
 )
 
@@ -213,7 +214,7 @@ func (r *route) problems() map[string]response {
 	said := map[int][]string{http.StatusForbidden: {"The request was meant for another server, or sent by a page of another origin."}}
 	for _, code := range fault.Codes() {
 		if slices.Contains(codes, code) {
-			status := statusOf(code)
+			status := httpstatus.Of(code)
 			said[status] = append(said[status], fmt.Sprintf("%s: %s", code, code.Meaning()))
 		}
 	}

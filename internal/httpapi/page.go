@@ -17,6 +17,13 @@ func asPage(next http.Handler) http.Handler {
 	})
 }
 
+// as404 answers with 404 whatever the status would be.
+func as404(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&answered404{ResponseWriter: w}, r)
+	})
+}
+
 // answered404 answers with 404 whatever the status would be.
 type answered404 struct {
 	http.ResponseWriter

@@ -112,3 +112,35 @@ func TestPages_thatAreManyLeaveRoomForProbes(t *testing.T) {
 		}
 	}
 }
+
+// What is refused says the same in its status as in its body.
+func TestPages_thatAreMissingAreRefusedWhenTheyAreTooMany(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	server := plain()
+	server.options.Log = discarding()
+	server.options.Missing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-release
+	})
+	handler := handlerOf(t, server)
+	ask := func() *httptest.ResponseRecorder {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/nothing", http.NoBody)
+		request.Host, request.Header = "127.0.0.1", http.Header{"Accept": {chromium}}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer
+	}
+	answers := make(chan struct{}, maxPages)
+	for range maxPages {
+		go func() { ask(); answers <- struct{}{} }()
+		<-entered
+	}
+	answer := ask()
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") != "1" || !strings.Contains(answer.Body.String(), `"status":503`) {
+		t.Errorf("beside %d pages = %d, Retry-After %q: %s", maxPages, answer.Code, answer.Header().Get("Retry-After"), answer.Body)
+	}
+	close(release)
+	for range maxPages {
+		<-answers
+	}
+}

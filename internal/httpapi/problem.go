@@ -10,34 +10,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/httpstatus"
 )
 
 const (
 	typeJSON    = "application/json"
 	typeProblem = "application/problem+json"
 )
-
-// statusOf is the status with which a fault is answered.
-func statusOf(code fault.Code) int {
-	switch code {
-	case fault.InvalidArgument, fault.InvalidAgentID:
-		return http.StatusBadRequest
-	case fault.SelfVerify, fault.IdentityMismatch:
-		return http.StatusForbidden
-	case fault.NotFound:
-		return http.StatusNotFound
-	case fault.WrongState, fault.AlreadySuperseded, fault.IdempotencyConflict:
-		return http.StatusConflict
-	case fault.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case fault.EmptyCriteria, fault.EmptyEvidence, fault.MissingNotes:
-		return http.StatusUnprocessableEntity
-	case fault.Unavailable:
-		return http.StatusServiceUnavailable
-	case fault.Internal:
-	}
-	return http.StatusInternalServerError
-}
 
 // problem answers with a fault as application/problem+json (RFC 9457). Its details
 // stand beside the members that every problem has.
@@ -46,9 +25,7 @@ func problem(w http.ResponseWriter, status int, refusal *fault.Error) {
 	header := w.Header()
 	header.Set("Content-Type", typeProblem)
 	header.Set("Cache-Control", "no-store")
-	if status == http.StatusServiceUnavailable {
-		header.Set("Retry-After", "1")
-	}
+	httpstatus.SayWhenAgain(header, status)
 	w.WriteHeader(status)
 	// A client that has gone cannot be told.
 	_, _ = w.Write(append(problemOf(status, refusal), '\n'))

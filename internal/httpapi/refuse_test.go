@@ -14,18 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-func TestProblem_hasAStatusForEveryCode(t *testing.T) {
-	for _, code := range fault.Codes() {
-		want := http.StatusInternalServerError
-		switch got := statusOf(code); {
-		case code == fault.Internal && got != want:
-			t.Errorf("%s is answered %d", code, got)
-		case code != fault.Internal && (got < 400 || got == want || http.StatusText(got) == ""):
-			t.Errorf("%s is answered %d", code, got)
-		}
-	}
-}
-
 // Details stand beside the members of a problem and cannot take their places.
 func TestProblem_keepsItsMembers(t *testing.T) {
 	refused := fault.New(fault.WrongState, "no").WithHint("go").

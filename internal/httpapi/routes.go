@@ -121,7 +121,7 @@ func (s *Server) explained(mux *http.ServeMux) http.Handler {
 	hint := s.hint()
 	var missing http.Handler
 	if s.options.Missing != nil {
-		missing = places(maxPages).bounded(asPage(s.options.Missing))
+		missing = places(maxPages).bounded(as404(asPage(s.options.Missing)))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
@@ -136,7 +136,7 @@ func (s *Server) explained(mux *http.ServeMux) http.Handler {
 			return
 		}
 		if missing != nil && prefersHTML(r) && !strings.HasPrefix(r.URL.Path, pathAPI) {
-			missing.ServeHTTP(&answered404{ResponseWriter: w}, r)
+			missing.ServeHTTP(w, r)
 			return
 		}
 		problem(w, http.StatusNotFound, fault.New(fault.NotFound, "nothing is served at this path").

@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/httpstatus"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -68,7 +69,7 @@ func (a API) refuse(w http.ResponseWriter, r *http.Request, operation string, er
 		return
 	}
 	shown := a.shown(r.Context(), operation, err)
-	problem(w, statusOf(shown.Code), shown)
+	problem(w, httpstatus.Of(shown.Code), shown)
 }
 
 // shown returns the fault that an error is shown as.

@@ -124,3 +124,16 @@ func TestPages_logNothingWhenTheirVisitorHasLeft(t *testing.T) {
 		t.Errorf("the answer is %d; the log:\n%s", answer.Code, log.String())
 	}
 }
+
+// A page is answered as the API would be.
+func TestPages_areAnsweredWithTheStatusOfTheFault(t *testing.T) {
+	for code, want := range map[fault.Code]int{
+		fault.NotFound: http.StatusNotFound, fault.InvalidArgument: http.StatusBadRequest, fault.TooLarge: http.StatusRequestEntityTooLarge,
+		fault.Unavailable: http.StatusServiceUnavailable, fault.Internal: http.StatusInternalServerError,
+	} {
+		answer := visit(t, everyone(fault.New(code, "no")), "/components/a")
+		if again := answer.Header().Get("Retry-After"); answer.Code != want || (again == "1") != (want == http.StatusServiceUnavailable) {
+			t.Errorf("%s is answered with %d, Retry-After %q", code, answer.Code, again)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/httpstatus"
 )
 
 // site is all pages with whom they ask.
@@ -136,6 +137,7 @@ func (s *site) write(w http.ResponseWriter, r *http.Request, made *template.Temp
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	if shown.Status != 0 {
+		httpstatus.SayWhenAgain(w.Header(), shown.Status)
 		w.WriteHeader(shown.Status)
 	}
 	_, _ = w.Write(written.Bytes()) // A client that has gone cannot be told.
@@ -153,12 +155,12 @@ type failure struct {
 // fail answers with the page of an error.
 func (s *site) fail(w http.ResponseWriter, r *http.Request, section string, err error) {
 	refusal := s.shown(r.Context(), fmt.Errorf("%s %s: %w", r.Method, shortPath(r), err))
-	status, heading := statusOf(refusal.Code)
+	heading := headingOf(refusal.Code)
 	shown := failure{Heading: heading, Message: refusal.Message, Hint: refusal.Hint, Code: refusal.Code}
 	if refusal.Code == fault.NotFound {
 		shown.All = s.listOf(section)
 	}
-	s.write(w, r, s.failed, frame{Title: heading, Section: section, Status: status, Content: shown})
+	s.write(w, r, s.failed, frame{Title: heading, Section: section, Status: httpstatus.Of(refusal.Code), Content: shown})
 }
 
 // maxPath bounds the path of a page in the log, in bytes.
@@ -209,17 +211,17 @@ func (s *site) listOf(section string) *entry {
 	return nil
 }
 
-// statusOf is how a fault is answered, and the heading of its page.
-func statusOf(code fault.Code) (status int, heading string) {
+// headingOf is the heading of the page of a fault.
+func headingOf(code fault.Code) string {
 	switch code {
 	case fault.NotFound:
-		return http.StatusNotFound, "Not found"
+		return "Not found"
 	case fault.InvalidArgument, fault.InvalidAgentID, fault.TooLarge:
-		return http.StatusBadRequest, "Not understood"
+		return "Not understood"
 	case fault.Unavailable:
-		return http.StatusServiceUnavailable, "Cannot be read now"
+		return "Cannot be read now"
 	case fault.SelfVerify, fault.WrongState, fault.EmptyCriteria, fault.EmptyEvidence, fault.MissingNotes,
 		fault.IdentityMismatch, fault.AlreadySuperseded, fault.IdempotencyConflict, fault.Internal:
 	}
-	return http.StatusInternalServerError, "Something is wrong"
+	return "Something is wrong"
 }
