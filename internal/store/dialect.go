@@ -23,7 +23,9 @@ type dialect struct {
 	leads string
 	// listed is a query of the texts in a JSON array, which is $1.
 	listed string
-	// after selects the events after the position $1 and $2 that are settled.
+	// later selects the events after the position $1 and $2.
+	later string
+	// after selects those of them that are settled.
 	after string
 	// deleteEvents deletes at most maxRemoved events: those after the position $1 and
 	// $2 up to the position $3 and $4.

@@ -60,13 +60,16 @@ const deletePostgresEvents = `DELETE FROM feed WHERE ctid = ANY (ARRAY(SELECT ct
 // rest of the order, such as that of the ids, and pass over what it guesses to be few.
 const leadsOnPostgres = "%s = ANY (ARRAY[CAST(%s AS TEXT)])"
 
+const laterOnPostgres = "(turn, number) > ($1, $2)"
+
 func postgresDialect() dialect {
 	return dialect{
 		name:         dialectPostgres,
 		lockClause:   " FOR UPDATE",
 		leads:        leadsOnPostgres,
 		listed:       "SELECT json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))",
-		after:        "(turn, number) > ($1, $2) AND " + settledTurns,
+		later:        laterOnPostgres,
+		after:        laterOnPostgres + " AND " + settledTurns,
 		deleteEvents: deletePostgresEvents,
 		settled:      settledTurns,
 		order:        "turn, number",

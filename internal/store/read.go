@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -24,12 +23,6 @@ WHERE tasks.id = $1 ORDER BY transitions.number`
 
 	selectSummaries = `SELECT id, title, status, created_by, created_at, coalesce(claimed_by, ''), updated_at,
 	criteria_count, coalesce(supersedes, '') FROM tasks`
-
-	selectCounts = `SELECT
-	(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'pending' LIMIT $1) AS p),
-	(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'claimed' LIMIT $1) AS c),
-	(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'verified' LIMIT $1) AS v),
-	(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'rejected' LIMIT $1) AS r)`
 
 	updateHeartbeat = `UPDATE heartbeat SET beats = beats + 1 WHERE id = 1 RETURNING beats`
 	selectHeartbeat = `SELECT beats FROM heartbeat WHERE id = 1`
@@ -150,24 +143,4 @@ func (d *Database) endOf(ctx context.Context, in session, filter task.Filter) (t
 	text, arguments := endStatement(d.dialect.leads, filter, d.options.lookAt)
 	end, _, err := first(ctx, in, scanPlace, text, arguments...)
 	return end, err
-}
-
-func scanCounts(from row) (task.Counts, error) {
-	var c task.Counts
-	err := from.Scan(&c.Pending, &c.Claimed, &c.Verified, &c.Rejected)
-	return c, err
-}
-
-// Counts implements task.Store.
-func (d *Database) Counts(ctx context.Context, limit int) (task.Counts, error) {
-	var counts task.Counts
-	err := d.read(ctx, func(ctx context.Context, in session) error {
-		found, ok, err := first(ctx, in, scanCounts, selectCounts, limit)
-		if err == nil && !ok {
-			err = sql.ErrNoRows
-		}
-		counts = found
-		return err
-	})
-	return counts, d.explained("count tasks", err)
 }

@@ -44,12 +44,16 @@ type sqliteEngine struct {
 	writer   *prepared
 }
 
+// laterOnSQLite is completed by a position, whose turn is 0.
+const laterOnSQLite = "$1 = 0 AND number > $2"
+
 func sqliteDialect() dialect {
 	return dialect{
 		name:         dialectSQLite,
 		leads:        "%s = %s",
 		listed:       "SELECT value FROM json_each($1)",
-		after:        "$1 = 0 AND number > $2",
+		later:        laterOnSQLite,
+		after:        laterOnSQLite,
 		deleteEvents: "DELETE FROM feed WHERE $1 = 0 AND number > $2 AND $3 = 0 AND number <= $4",
 		settled:      "true",
 		order:        "number",

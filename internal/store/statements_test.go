@@ -29,6 +29,8 @@ func (d *Database) Readings() []Reading {
 		{"tally", selectTally, nil, false, false},
 		{"oldest", selectOldest, nil, false, false},
 		{"counts", selectCounts, []any{1000}, false, false},
+		{"totals", selectTotals, nil, false, false},
+		{"since", d.sinceStatement(), []any{0, 7, maxSince}, false, false},
 		{"agents by name", selectAgentsByName, []any{"alice", 20}, false, false},
 		{"agents by verdicts", selectAgentsByVerdicts, []any{7, "alice", 20}, false, false},
 		{"agent", selectAgent, []any{"alice"}, false, false},

@@ -48,6 +48,7 @@ func ofTaskGate() map[string]func(*testing.T, string) {
 		"pages are stable while tasks are added":               pages,
 		"every filter selects":                                 filters,
 		"counts are capped":                                    counts,
+		"counts hold whatever is rolled up":                    countedAnyhow,
 		"blank is Unicode white space":                         blank,
 		"a caller that goes away changes nothing or completes": goneCaller,
 		"check writes and does not grow":                       checks,
@@ -204,6 +205,33 @@ func counts(t *testing.T, location string) {
 	got, err := db.Counts(t.Context(), 2)
 	if want := (task.Counts{Pending: 2, Claimed: 1, Rejected: 1}); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// countedAnyhow counts tasks, of which the roll-up has counted none, all, all but a
+// few and all but many.
+func countedAnyhow(t *testing.T, location string) {
+	db := open(t, location)
+	var want task.Counts
+	holds := func(when string) {
+		t.Helper()
+		if got, err := db.Counts(t.Context(), task.MaxCount); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
+		}
+	}
+	holds("without tasks")
+	for _, when := range []string{"none is rolled up", "a few are not", "many are not"} {
+		for range map[string]int{"many are not": 17}[when] + 1 {
+			for status, count := range map[task.Status]*int{
+				task.Pending: &want.Pending, task.Claimed: &want.Claimed, task.Verified: &want.Verified, task.Rejected: &want.Rejected,
+			} {
+				brought(t, db, status)
+				*count++
+			}
+		}
+		holds(when)
+		mustRollUp(t, db, day())
+		holds("all is rolled up since " + when)
 	}
 }
 
