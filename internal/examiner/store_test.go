@@ -60,16 +60,19 @@ func (m *memory) Register(_ context.Context, now time.Time, registrations []regi
 	return m.broken
 }
 
-func (m *memory) Known(_ context.Context, names []string) ([]registry.Known, error) {
+func (m *memory) Known(ctx context.Context, names []string) (list []registry.Known, err error) {
 	m.mu.Lock()
 	reads, answers := m.reads, m.answers
 	m.mu.Unlock()
 	reads()
-	defer answers(names)
+	defer func() {
+		if answers(names); ctx.Err() != nil {
+			list, err = nil, ctx.Err()
+		}
+	}()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, slices.Clone(names))
-	var list []registry.Known
 	for _, name := range names {
 		if one, ok := m.known[name]; ok {
 			list = append(list, one)
