@@ -114,7 +114,7 @@ func (r *reviewer) bounds() []Problem {
 		if !r.has(p) {
 			p = "retention/raw"
 		}
-		warnings = append(warnings, r.doubt(p, fmt.Sprintf("the roll-ups go before the results, which are kept for %v", r.Retention.Raw),
+		warnings = append(warnings, r.doubt(p, fmt.Sprintf("the hourly sums go before the results, which are kept for %v", r.Retention.Raw),
 			"Make raw shorter, or hourly longer."))
 	}
 	return warnings

@@ -109,7 +109,7 @@ patrol: {concurrency: 4, per_host: 5}
 		"7:67: a probe may take longer than the interval: the timeout is 10s, and the interval 9s / Make the timeout shorter, or the interval longer.",
 		"10:52: a result of asm does not count that long: its ttl is 59s / Write a shorter time, or leave out the key: the component is probed then.",
 		"13:3: every slot is optional, so the run starts whatever is broken / Make a slot required, if there is one that the run cannot do without.",
-		"15:31: the roll-ups go before the results, which are kept for 48h0m0s / Make raw shorter, or hourly longer.",
+		"15:31: the hourly sums go before the results, which are kept for 48h0m0s / Make raw shorter, or hourly longer.",
 		"16:36: concurrency permits only 4 probes at once / Make one smaller or the other larger.",
 	}
 	if diff := cmp.Diff(want, briefly(loaded.Warnings(Resolver{}))); diff != "" {
@@ -117,7 +117,7 @@ patrol: {concurrency: 4, per_host: 5}
 	}
 	loaded, invalid = parse("file.yaml", "/srv", "retention: {raw: 8784h}\n")
 	if invalid != nil || len(loaded.Warnings(Resolver{})) != 1 {
-		t.Errorf("results that are kept for longer than roll-ups: %v", invalid)
+		t.Errorf("results that are kept for longer than hourly sums: %v", invalid)
 	}
 	if got := Default().Warnings(Resolver{}); got != nil {
 		t.Errorf("without a file: %v", got)

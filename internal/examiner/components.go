@@ -166,7 +166,7 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 		return registry.ComponentView{}, refused(err, "the changes of status cannot be read")
 	}
 	if view.Hours, err = e.Store.Hours(ctx, name, now.Add(-shownHours*time.Hour), shownHours); err != nil {
-		return registry.ComponentView{}, refused(err, "the roll-ups cannot be read")
+		return registry.ComponentView{}, refused(err, "the hourly sums cannot be read")
 	}
 	return view, nil
 }

@@ -48,7 +48,7 @@ type Records interface {
 type History interface {
 	// Result returns one result. Fault: NotFound.
 	Result(ctx context.Context, id string) (registry.Kept, error)
-	// Hours returns roll-ups since a moment, the newest first.
+	// Hours returns hourly sums since a moment, the newest first.
 	Hours(ctx context.Context, component string, since time.Time, limit int) ([]registry.Hour, error)
 	// Changes returns changes of status, the newest first.
 	Changes(ctx context.Context, component string, limit int) ([]registry.Change, error)

@@ -37,7 +37,7 @@ type ComponentView struct {
 	AcceptedAt     string          `json:"accepted_at,omitempty"`
 	Drift          *Drift          `json:"drift,omitempty"`   // from the accepted tools; absent when there is none
 	Changes        []Change        `json:"changes,omitempty"` // the latest changes of status, newest first
-	Hours          []Hour          `json:"hours,omitempty"`   // the latest roll-ups, newest first
+	Hours          []Hour          `json:"hours,omitempty"`   // the latest hourly sums, newest first
 }
 
 // Examination is the answer to a probe of one component that was asked for.

@@ -123,7 +123,7 @@ type Change struct {
 	ResultID  string    `json:"result_id"`
 }
 
-// Hour is the roll-up of the results of one component in one hour.
+// Hour is the hourly sum of a component: its results in one hour, counted.
 type Hour struct {
 	Component string    `json:"component"`
 	Start     time.Time `json:"start"`
@@ -139,8 +139,8 @@ type Hour struct {
 // Retention bounds the history.
 type Retention struct {
 	Raw      time.Duration // how long results are kept
-	Hourly   time.Duration // how long roll-ups are kept
-	MaxBytes int64         // what results, roll-ups and preflights take at most; the oldest go first
+	Hourly   time.Duration // how long hourly sums are kept
+	MaxBytes int64         // what results, hourly sums and preflights take at most; the oldest go first
 }
 
 // The defaults of Retention.

@@ -102,9 +102,9 @@ func (d *Database) HistoryBytes(ctx context.Context) (int64, error) {
 	return says.bytes, d.explained("read the account of the history", err)
 }
 
-// store adds the roll-ups to those stored, and returns what those that are new
+// store adds the hourly sums to those stored, and returns what those that are new
 // need.
-func (h rollUps) store(ctx context.Context, in session) (int64, error) {
+func (h hourlySums) store(ctx context.Context, in session) (int64, error) {
 	rows := make([]any, 0, len(h)*upsertHours().columns)
 	for key, up := range h {
 		rows = append(rows, key.start, key.component, up.passed, up.failed, up.undecided, up.sum, up.longest, hourBytes(key.component))
@@ -255,7 +255,7 @@ func scanHour(from row) (registry.Hour, error) {
 	return h, err
 }
 
-// Hours returns the roll-ups of a component that do not begin before since, the
+// Hours returns the hourly sums of a component that do not begin before since, the
 // newest first, at most limit (1 to 1,000). Faults: Unavailable.
 func (d *Database) Hours(ctx context.Context, component string, since time.Time, limit int) ([]registry.Hour, error) {
 	if err := checkLimit(limit); err != nil {

@@ -33,7 +33,7 @@ type recording struct {
 	components map[string]*folded
 	order      []string // of the components touched, each once
 	results    []any    // values of insertResults
-	hours      rollUps
+	hours      hourlySums
 	changes    []registry.Change
 	lists      map[string][]registry.Tool
 	loose      looseLists
@@ -138,7 +138,7 @@ func (d *Database) unstored(ctx context.Context, in session, records []registry.
 func (d *Database) begin(ctx context.Context, in session, records []registry.Record) (*recording, error) {
 	r := &recording{
 		components: make(map[string]*folded, len(records)), results: make([]any, 0, len(records)*insertResults().columns),
-		hours: rollUps{}, lists: map[string][]registry.Tool{},
+		hours: hourlySums{}, lists: map[string][]registry.Tool{},
 	}
 	names := make([]string, 0, len(records))
 	for i := range records {
@@ -252,25 +252,25 @@ func (r *recording) storeLists(ctx context.Context, in session) error {
 	return insertTools().exec(ctx, in, rows)
 }
 
-// rollUps are hours to be added to those that are stored, by component and start.
-type rollUps map[hourKey]*rollUp
+// hourlySums are hours to be added to those that are stored, by component and start.
+type hourlySums map[hourKey]*hourlySum
 
 type hourKey struct {
 	start     int64
 	component string
 }
 
-type rollUp struct{ passed, failed, undecided, sum, longest int64 }
+type hourlySum struct{ passed, failed, undecided, sum, longest int64 }
 
-// anHour is the length of a roll-up as a stamp.
+// anHour is the length of a hourly sum as a stamp.
 const anHour = int64(time.Hour / time.Millisecond)
 
-func (h rollUps) add(record *registry.Record) {
+func (h hourlySums) add(record *registry.Record) {
 	at := stamp(record.Summary.ProbedAt)
 	key := hourKey{at - at%anHour, record.Registration.Name}
 	up := h[key]
 	if up == nil {
-		up = &rollUp{}
+		up = &hourlySum{}
 		h[key] = up
 	}
 	switch record.Summary.Outcome {

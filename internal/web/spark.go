@@ -94,7 +94,7 @@ func tookWords(d time.Duration) string {
 	return spokenFinely(d)
 }
 
-// strip is the roll-ups of a component as a column for each hour, the newest last:
+// strip is the hourly sums of a component as a column for each hour, the newest last:
 // the share of probes that passed from below, and of those that failed from above.
 type strip struct {
 	Hours []stripHour
@@ -144,7 +144,7 @@ func (s strip) Told() []stripHour {
 	return told
 }
 
-// strip draws roll-ups, the newest first, up to the present hour.
+// strip draws hourly sums, the newest first, up to the present hour.
 func (s *site) strip(hours []registry.Hour) strip {
 	made := strip{Width: stripHours*stripStep - (stripStep - stripBar)}
 	if len(hours) == 0 {
