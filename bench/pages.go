@@ -8,10 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/countersign-dev/countersign/internal/task"
 )
 
 const (
@@ -33,11 +30,6 @@ func (a amounts) String() string {
 type address struct {
 	path  string
 	extra bool // the larger server has more to tell there, so that no target speaks of it
-}
-
-// countsCause is why a list of tasks may cost more than that of very few.
-func countsCause() string {
-	return fmt.Sprintf("each list of tasks counts those of each status, up to %d of them; from there on it costs no more, as the other comparison shows.", task.MaxCount)
 }
 
 func addresses() []address {
@@ -100,11 +92,8 @@ func (l *lab) comparePages(ctx context.Context, much, little amounts) (found sec
 // askPages asks both servers for an address.
 func (l *lab) askPages(ctx context.Context, at address, large, small *served) (figure, error) {
 	f := figure{name: "`" + at.path + "`", unit: " ms", target: &target{atMost, 2, "x"}}
-	switch {
-	case at.extra:
+	if at.extra {
 		f.target = nil
-	case at.path == "/" || strings.Contains(at.path, "/tasks"):
-		f.cause = countsCause()
 	}
 	for round := range l.rounds {
 		took := map[*served]series{}

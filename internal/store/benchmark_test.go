@@ -186,11 +186,21 @@ func BenchmarkList(b *testing.B) {
 }
 
 func BenchmarkCounts(b *testing.B) {
-	database := openForBenchmark(b)
-	seed(b, database, task.MaxCount)
-	for b.Loop() {
-		if _, err := database.Counts(b.Context(), task.MaxCount); err != nil {
-			b.Fatal(err)
-		}
+	for _, rolledUp := range []bool{false, true} {
+		b.Run(fmt.Sprintf("rolled up=%v", rolledUp), func(b *testing.B) {
+			database := openForBenchmark(b)
+			seed(b, database, task.MaxCount)
+			for more := rolledUp; more; {
+				var err error
+				if more, err = database.RollUp(b.Context(), time.Now()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if _, err := database.Counts(b.Context(), task.MaxCount); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -51,17 +51,19 @@ type listing struct {
 }
 
 // endStatement returns the statement of the place where the page of a filter ends
-// that passes over entries, however few of them it shows: that of the entry with
-// the number most after the page before, in the range of the status that has it
-// first. It finds none where the ranges have fewer entries.
+// that passes over entries, however few of them it shows, so that it looks at no more
+// than most. Of these each status has a part: the place is that of the last entry of
+// its part, in the range of the status that has it first. There is none where the
+// ranges have fewer entries.
 func endStatement(leads string, filter task.Filter, most int) (text string, arguments []any) {
 	l := listing{filter: filter, leads: leads}
-	limit := " LIMIT 1 OFFSET " + l.place(most-1)
+	statuses := statusesOf(filter)
+	limit := " LIMIT 1 OFFSET " + l.place(max(most/len(statuses), 1)-1)
 	if byAge(filter) {
 		return "SELECT updated_at, id FROM tasks" + l.within(filter.Status, nil) + limit, l.arguments
 	}
 	var places []string
-	for _, status := range statusesOf(filter) {
+	for _, status := range statuses {
 		places = append(places, "SELECT id FROM (SELECT id FROM tasks"+l.within(status, nil)+limit+") AS place")
 	}
 	return "SELECT 0, id FROM (" + strings.Join(places, " UNION ALL ") + ") AS places ORDER BY id DESC LIMIT 1", l.arguments

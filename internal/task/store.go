@@ -29,7 +29,7 @@ type Store interface {
 	// List returns up to filter.Limit tasks, newest first or in the order of
 	// filter.OldestFirst, and the place after which the next page begins: zero after
 	// the last page. Where an agent is asked for beside another, or in the order of
-	// OldestFirst, it may look at no more than MaxLookedAt tasks of each status; then
+	// OldestFirst, it may look at no more than MaxLookedAt tasks; then
 	// there may be further tasks although it returns fewer than the limit, even none.
 	// Faults: Unavailable.
 	List(ctx context.Context, filter Filter) (tasks []Summary, next Place, err error)

@@ -179,7 +179,7 @@ type Summary struct {
 // each counted up to CountsCappedAt.
 //
 // Only a page without NextCursor is the last one. To find its tasks, a page looks at
-// no more than MaxLookedAt tasks of each status: it can hold fewer than its limit,
+// no more than MaxLookedAt tasks: it can hold fewer than its limit,
 // even none, and have a cursor, from which the next page looks further (as
 // https://google.aip.dev/158 allows). So it is with VerifiableBy, with CreatedBy
 // beside ClaimedBy, and with an agent in the order OrderOldest of tasks that were
