@@ -37,6 +37,10 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
+	busy, err := web.Busy(shown)
+	if err != nil {
+		return nil, err
+	}
 	tracer := s.measured.tracing.Tracer()
 	protocol := mcpserver.Options{Version: begun.Version, Log: log, Tracer: tracer, Observer: s.measured.metrics.OverMCP()}
 	return httpapi.New(httpapi.Options{
@@ -50,6 +54,7 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		},
 		Pages:   pages,
 		Missing: missing,
+		Busy:    busy,
 		Dependencies: []gates.Dependency{
 			gates.Required("database", databaseProof(database, log)),
 			gates.Required("patrol", gates.Func(s.patrol.Health)),

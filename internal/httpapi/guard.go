@@ -196,9 +196,12 @@ func (a *timedAnswer) FlushError() error {
 func (a *timedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // room is how many requests of a group of routes may be in flight.
-type room struct{ places chan struct{} }
+type room struct {
+	places chan struct{}
+	full   http.Handler // the page for a browser that finds no place; nil for a problem
+}
 
-func places(limit int) room { return room{make(chan struct{}, limit)} }
+func places(limit int) room { return room{places: make(chan struct{}, limit)} }
 
 // bounded lets requests in while there is room and refuses the others at once.
 func (o room) bounded(next http.Handler) http.Handler {
@@ -208,6 +211,11 @@ func (o room) bounded(next http.Handler) http.Handler {
 			defer func() { <-o.places }()
 			next.ServeHTTP(w, r)
 		default:
+			if o.full != nil && prefersHTML(r) {
+				noteRefusal(w, fault.Unavailable)
+				o.full.ServeHTTP(w, r)
+				return
+			}
 			problem(w, http.StatusServiceUnavailable,
 				fault.New(fault.Unavailable, "%d requests of this kind are being served already", cap(o.places)).
 					WithHint("Nothing changed. Try again in a second."))

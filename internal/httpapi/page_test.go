@@ -144,3 +144,50 @@ func TestPages_thatAreMissingAreRefusedWhenTheyAreTooMany(t *testing.T) {
 		<-answers
 	}
 }
+
+func TestPages_thatAreTooManyAreRefusedWithAPage(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	waits := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-release
+	})
+	server := plain()
+	server.options.Log = discarding()
+	server.options.Pages["GET /{$}"], server.options.Pages["POST /components/{name}/probe"], server.options.Missing = waits, waits, waits
+	server.options.Busy = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte("<p>busy</p>"))
+	})
+	handler := handlerOf(t, server)
+	ask := func(method, path, accept string) *httptest.ResponseRecorder {
+		request := httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody)
+		request.Host, request.Header = "127.0.0.1", http.Header{"Accept": {accept}}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer
+	}
+	answered, asked := make(chan struct{}), 0
+	for address, most := range map[[2]string]int{
+		{http.MethodGet, "/"}: maxPages, {http.MethodGet, "/nothing"}: maxPages, {http.MethodPost, "/components/docs/probe"}: maxPageProbes,
+	} {
+		for range most {
+			asked++
+			go func() { ask(address[0], address[1], chromium); answered <- struct{}{} }()
+			<-entered
+		}
+		for accept, isPage := range map[string]bool{chromium: true, "*/*": false, "application/json": false} {
+			if !isPage && address[1] == "/nothing" {
+				continue // To a program it is missing, whatever there is to do.
+			}
+			answer := ask(address[0], address[1], accept)
+			body, guarded := answer.Body.String(), answer.Header().Get("Content-Security-Policy") == pagePolicy
+			if answer.Code != http.StatusServiceUnavailable || (body == "<p>busy</p>") != isPage || guarded != isPage || !isPage && !strings.Contains(body, `"code":"E_UNAVAILABLE"`) {
+				t.Errorf("%s %s for %s = %d, %s\n%s", address[0], address[1], accept, answer.Code, answer.Header(), body)
+			}
+		}
+	}
+	close(release)
+	for range asked {
+		<-answered
+	}
+}

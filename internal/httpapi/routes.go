@@ -45,7 +45,7 @@ func (s *Server) routes(ending <-chan struct{}) (map[string]http.Handler, error)
 	if s.options.Metrics != nil {
 		routes["GET "+PathMetrics] = places(maxScrapes).bounded(s.options.Metrics)
 	}
-	shown, probed := places(maxPages), places(maxPageProbes)
+	shown, probed := s.pagePlaces(maxPages), s.pagePlaces(maxPageProbes)
 	for pattern, page := range s.options.Pages {
 		room := probed
 		if strings.HasPrefix(pattern, http.MethodGet+" ") {
@@ -62,6 +62,15 @@ func (s *Server) routes(ending <-chan struct{}) (map[string]http.Handler, error)
 	mounted, err := api.mounted(ending)
 	maps.Copy(routes, mounted)
 	return routes, err
+}
+
+// pagePlaces is room for so many pages, with a page for who finds none.
+func (s *Server) pagePlaces(limit int) room {
+	room := places(limit)
+	if s.options.Busy != nil {
+		room.full = asPage(s.options.Busy)
+	}
+	return room
 }
 
 // handler joins the routes and puts the guards before them. Streams end when
@@ -121,7 +130,7 @@ func (s *Server) explained(mux *http.ServeMux) http.Handler {
 	hint := s.hint()
 	var missing http.Handler
 	if s.options.Missing != nil {
-		missing = places(maxPages).bounded(as404(asPage(s.options.Missing)))
+		missing = s.pagePlaces(maxPages).bounded(as404(asPage(s.options.Missing)))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {

@@ -46,7 +46,10 @@ type Options struct {
 	Pages map[string]http.Handler
 	// Missing is the page for a path that nothing serves, whose status becomes 404; nil
 	// for none.
-	Missing      http.Handler
+	Missing http.Handler
+	// Busy is the page for a browser that asks for a page, or a probe, while too many are
+	// being made; nil for a problem. It answers at once, with 503 and Retry-After.
+	Busy         http.Handler
 	Dependencies []gates.Dependency // what the server's own /test proves
 	TestTime     time.Duration      // for each of them; five seconds when zero
 	Alive        func() error       // why /healthz is to fail, shown to anyone; nil when the server lives as long as it answers

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -73,6 +74,25 @@ func TestPages_haveTitlesOfTheirOwn(t *testing.T) {
 			t.Errorf("%s has the title %q, and so has %q", path, title, other)
 		}
 		seen[title] = path
+	}
+}
+
+func TestBusy_isAPageThatReadsAndLogsNothing(t *testing.T) {
+	var log strings.Builder
+	page, err := web.Busy(web.Options{Fleet: &fleetDouble{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	page.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/components/scanner/probe", nil))
+	body := answer.Body.String()
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") != "1" || log.Len() > 0 {
+		t.Errorf("the answer is %d, Retry-After %q, and the log %q", answer.Code, answer.Header().Get("Retry-After"), log.String())
+	}
+	for _, wanted := range []string{"<h1>Too many at once</h1>", "Nothing was done.", "E_UNAVAILABLE", `href="/components"`} {
+		if !strings.Contains(body, wanted) {
+			t.Errorf("the page does not say %q:\n%s", wanted, body)
+		}
 	}
 }
 

@@ -162,3 +162,18 @@ func Missing(options Options) (http.Handler, error) {
 	nothing := fault.New(fault.NotFound, "nothing is served at this path").WithHint("The pages above lead to everything there is.")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, "", nothing) }), nil
 }
+
+// Busy returns the page for a request that finds no place beside the others. It reads
+// nothing, and is not logged as a fault.
+func Busy(options Options) (http.Handler, error) {
+	s, err := newSite(options)
+	if err != nil {
+		return nil, err
+	}
+	const heading = "Too many at once"
+	busy := frame{Title: heading, Status: http.StatusServiceUnavailable, Content: failure{
+		Heading: heading, Message: "as many pages and probes are being made as this server makes at once",
+		Hint: "Nothing was done. Load the page again in a second.", Code: fault.Unavailable,
+	}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.write(w, r, s.failed, busy) }), nil
+}
