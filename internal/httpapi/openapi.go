@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -120,10 +122,12 @@ func describe(version string, routes []route) (http.Handler, error) {
 	if err := encoder.Encode(made); err != nil {
 		return nil, fmt.Errorf("write the description of the API: %w", err)
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	tag := fmt.Sprintf("%q", fmt.Sprintf("%x", sha256.Sum256(written.Bytes())))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", typeJSON)
 		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(written.Bytes()) // a client that has gone cannot be told
+		w.Header().Set("ETag", tag)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(written.Bytes()))
 	}), nil
 }
 

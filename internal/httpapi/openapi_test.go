@@ -116,3 +116,12 @@ func TestOpenAPI_isWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestOpenAPI_isSentOnce(t *testing.T) {
+	f := startFleet(t, func(*Options) {})
+	first, _ := f.do(t, http.MethodGet, PathOpenAPI, nil, "")
+	again, body := f.do(t, http.MethodGet, PathOpenAPI, http.Header{"If-None-Match": {first.Header.Get("ETag")}}, "")
+	if again.StatusCode != http.StatusNotModified || body != "" {
+		t.Errorf("who has it is answered %d with %d bytes", again.StatusCode, len(body))
+	}
+}

@@ -1,9 +1,12 @@
 package web
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // Route is one thing that is served to browsers.
@@ -77,10 +80,12 @@ func addAssets(handlers map[string]http.Handler) error {
 		if err != nil {
 			return fmt.Errorf("read the pages' %s: %w", each.name, err)
 		}
-		handlers[each.pattern()] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		tag := fmt.Sprintf("%q", fmt.Sprintf("%x", sha256.Sum256(content)))
+		handlers[each.pattern()] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", each.kind)
 			w.Header().Set("Cache-Control", "no-cache")
-			_, _ = w.Write(content) // A client that has gone cannot be told.
+			w.Header().Set("ETag", tag)
+			http.ServeContent(w, r, each.name, time.Time{}, bytes.NewReader(content))
 		})
 	}
 	return nil
