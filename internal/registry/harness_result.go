@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -175,7 +176,8 @@ func (r *HarnessResult) Summary() Summary {
 	return summary
 }
 
-// proof is what Passed is computed from.
+// proof is what Passed is computed from, and which parts were not judged. Without a
+// report nothing shows what it covers.
 func (r *HarnessResult) proof() json.RawMessage {
 	signed := "null"
 	if r.Signed != nil {
@@ -185,11 +187,25 @@ func (r *HarnessResult) proof() json.RawMessage {
 	if r.Report != nil {
 		packages = r.Report.Packages
 	}
-	return fmt.Appendf(nil, `{"pinned":%t,"resolved":%t,"signed":%s,"scanned":%t,"subject":%t,"recent":%t,"covered":%t,"clean":%t,`+
-		`"packages":%d,"unprovenAccepted":%t,"blocking":%d}`,
-		IsImageDigest(r.Digest), r.Resolved.OK, signed, r.Scanned.OK && r.Report != nil, r.Subject.OK, r.Recent.OK, r.Covered.OK,
-		r.Clean.OK, packages, r.UnprovenAccepted, max(r.Blocking, len(r.Findings)))
+	made := fmt.Appendf(nil, `{"pinned":%t,"resolved":%t,"signed":%s,"scanned":%t,"subject":%t,"recent":%t,"covered":%t,"clean":%t,`+
+		`"packages":%d,"unprovenAccepted":%t,"blocking":%d`,
+		IsImageDigest(r.Digest), r.Resolved.OK, signed, r.Scanned.OK, r.Subject.OK, r.Recent.OK, r.Covered.OK,
+		r.Clean.OK, packages, r.UnprovenAccepted && r.Report != nil, max(r.Blocking, len(r.Findings)))
+	var unjudged []string
+	for _, part := range HarnessParts() {
+		if r.NotJudged(part) {
+			unjudged = append(unjudged, strconv.Quote(string(part)))
+		}
+	}
+	if len(unjudged) > 0 {
+		made = fmt.Appendf(made, `,%q:[%s]`, ProofNotJudged, strings.Join(unjudged, ","))
+	}
+	return append(made, '}')
 }
+
+// ProofNotJudged is the member of a proof that names the parts that were not judged;
+// absent when there are none.
+const ProofNotJudged = "notJudged"
 
 // harnessDocument is the document of a harness result.
 type harnessDocument struct {

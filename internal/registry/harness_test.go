@@ -222,6 +222,9 @@ func TestHarnessResult_tellsPartsThatNobodyJudgedFromThoseThatFailed(t *testing.
 		registry.Resolved: false, registry.Signed: false, registry.Scanned: true, registry.Subject: true,
 		registry.Recent: false, registry.Covered: false, registry.Clean: false, "nothing": false,
 	} {
+		if named := strings.Contains(string(result.Summary().Proof), `"notJudged":["scanned","subject"]`); !named {
+			t.Fatalf("its proof does not name the parts that were not judged: %s", result.Summary().Proof)
+		}
 		if got := result.NotJudged(part); got != want {
 			t.Errorf("%s was not judged: %v, want %v", part, got, want)
 		}

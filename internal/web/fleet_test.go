@@ -285,38 +285,6 @@ func TestComponent_offersToAcceptToolsBelowWhatHasChanged(t *testing.T) {
 	}
 }
 
-// That nobody could look at an image says nothing of what is in it.
-func TestHarness_showsPartsThatNobodyCouldJudgeAsNeitherGoodNorBad(t *testing.T) {
-	unreached := registry.Fail(0, registry.Refused, "connect: connection refused")
-	asked := unreached
-	asked.LatencyMs = 3
-	result := &registry.HarnessResult{
-		Target: "image", Image: "registry.example/scan", ProbedAt: noon,
-		Resolved: asked, Signed: &unreached, Scanned: unreached, Subject: unreached, Recent: unreached, Covered: unreached, Clean: unreached,
-	}
-	document, err := json.Marshal(result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fleet := foreign(asItIs).fleet(t)
-	view := fleet.views["image"]
-	view.Result = document
-	fleet.views["image"] = view
-	summary := result.Summary()
-	fleet.recent["image"] = []registry.RecentResult{{Outcome: summary.Outcome, Proof: summary.Proof}}
-	options := web.Options{Fleet: fleet}
-	page := visit(t, options, "/components/image").Body.String()
-	for part, word := range map[string]string{"resolved": "bad\">failed", "signed": "dark\">not judged", "scanned": "dark\">not judged", "clean": "dark\">not judged"} {
-		if !strings.Contains(page, part+` <span class="word `+word) {
-			t.Errorf("%s is not said to be %s", part, word)
-		}
-	}
-	row := visit(t, options, "/components").Body.String()
-	if wanted := `resolved<span class="unseen"> failed</span></li><li>0 of 7 parts hold, 6 not judged</li>`; !strings.Contains(row, wanted) || strings.Contains(row, `>clean<`) {
-		t.Errorf("the list does not say %s", wanted)
-	}
-}
-
 func TestComponent_saysOfEachFailureWhatToDo(t *testing.T) {
 	page := visit(t, foreign(asItIs).opened(t), "/components/scanner").Body.String()
 	if failures, hints := strings.Count(page, `<span class="word bad">`), strings.Count(page, `<p class="todo">`); failures != 2 || hints != failures {

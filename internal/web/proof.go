@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -108,13 +109,14 @@ func proofOf(kind registry.Kind, result registry.RecentResult) proof {
 	}
 	var made proof
 	undecided := result.Outcome == registry.OutcomeUndecided
+	var unjudged []string // Older results do not name them.
+	_ = json.Unmarshal(members[registry.ProofNotJudged], &unjudged)
 	for _, name := range registry.Parts() {
 		if held := string(members[name]); held == "true" || held == "false" {
-			made.Parts = append(made.Parts, partLamp{Name: name, OK: held == "true", Undecided: undecided})
+			made.Parts = append(made.Parts, partLamp{
+				Name: name, OK: held == "true", Undecided: undecided, NotJudged: slices.Contains(unjudged, name),
+			})
 		}
-	}
-	if kind == registry.KindHarness {
-		made.leaveUnjudged()
 	}
 	if kind == registry.KindModel { // What the answer holds counts beside that there was one.
 		made.Parts = []partLamp{{Name: "invoke", OK: result.Outcome == registry.OutcomePassed, Undecided: undecided}}
@@ -124,29 +126,6 @@ func proofOf(kind registry.Kind, result registry.RecentResult) proof {
 		made.Words = words.of(kind)
 	}
 	return made
-}
-
-// leaveUnjudged tells parts of a harness that do not hold from those that nobody
-// could look at: without a report all that a report tells, and without an image the
-// rest of it too.
-func (p proof) leaveUnjudged() {
-	held := map[string]bool{}
-	for _, part := range p.Parts {
-		held[part.Name] = part.OK
-	}
-	if held[string(registry.Scanned)] {
-		return
-	}
-	for i := range p.Parts {
-		part := &p.Parts[i]
-		switch registry.HarnessPart(part.Name) {
-		case registry.Subject, registry.Recent, registry.Covered, registry.Clean:
-			part.NotJudged = !part.OK
-		case registry.Signed, registry.Scanned:
-			part.NotJudged = !part.OK && !held[string(registry.Resolved)]
-		case registry.Resolved:
-		}
-	}
 }
 
 // of is what was found, in words; empty when nothing was.
