@@ -125,19 +125,20 @@ func workAppears(t *testing.T, s *scene, b *browser) {
 
 // surviveRestart ends the server under an open page, and starts it again.
 func surviveRestart(t *testing.T, s *scene, b *browser) {
-	p, one := b.tab(t, s.address), b.tab(t, s.address)
+	p, one, run := b.tab(t, s.address), b.tab(t, s.address), b.tab(t, s.address)
 	p.open(t, "/components")
 	one.open(t, "/components/scanner")
+	run.open(t, "/runs/nightly")
 	evaluate[bool](t, p, `(window.same = true)`)
 	p.isFine(t, "before the end")
 	s.serve.stop(t, syscall.SIGTERM)
 	evaluate[bool](t, one, `(document.querySelector('form[data-busy] button').click(), true)`)
 	one.eventually(t, "a probe that is asked for of nobody is not refused", `document.querySelector('#outcome').textContent === 'The server cannot be reached.'`)
-	for _, lost := range []*tab{p, one} {
+	for _, lost := range []*tab{p, one, run} {
 		lost.isLost(t)
 	}
 	s.start(t, strings.TrimPrefix(s.address, "http://"))
-	for _, found := range []*tab{p, one} {
+	for _, found := range []*tab{p, one, run} {
 		found.eventually(t, "the page does not become live again", `document.querySelector('#link').hidden && !document.body.classList.contains('stale')`)
 		found.heard() // that the server was away
 	}
@@ -162,6 +163,9 @@ func (p *tab) isLost(t *testing.T) {
 		if !evaluate[bool](t, p, script) {
 			t.Error(complaint)
 		}
+	}
+	if fixed := evaluate[string](t, p, `[...document.querySelectorAll('[data-live] .age')].filter(cell => /\d/.test(cell.textContent) && !cell.querySelector('time[data-age]')).map(cell => cell.textContent).join()`); fixed != "" {
+		t.Errorf("ages that cannot go on: %s", fixed)
 	}
 	evaluate[bool](t, p, `(window.ages = [...document.querySelectorAll('[data-live] time[data-age]')].map(each => each.textContent).join(), true)`)
 	p.eventually(t, "ages stand still", `window.ages !== [...document.querySelectorAll('[data-live] time[data-age]')].map(each => each.textContent).join()`)

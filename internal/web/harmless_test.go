@@ -106,6 +106,27 @@ func TestPages_boundWhatStrangersCanMakeThemHold(t *testing.T) {
 	}
 }
 
+// toldAge is a cell that tells how long ago something was.
+var toldAge = regexp.MustCompile(`<td [^>]*class="age"[^>]*>(.*?)</td>`)
+
+// An age that is bare text stands still while nobody reads the page anew, and says
+// nothing of when that was.
+func TestPages_letEveryAgeGoOn(t *testing.T) {
+	options, ages := foreign(asItIs).opened(t), 0
+	options.Runs = &runDouble{view: someRun()}
+	for _, address := range append(sceneAddresses(t), "/runs/nightly") {
+		for _, cell := range toldAge.FindAllStringSubmatch(visit(t, options, address).Body.String(), -1) {
+			ages++
+			if strings.ContainsAny(cell[1], "0123456789") && !strings.Contains(cell[1], " data-age>") {
+				t.Errorf("%s: %s", address, cell[0])
+			}
+		}
+	}
+	if ages < 10 {
+		t.Errorf("only %d ages were found", ages)
+	}
+}
+
 // unescaped is what would take text past the escaping of html/template.
 var unescaped = regexp.MustCompile(`template\.(HTML|JS|CSS|URL|Srcset|HTMLAttr|JSStr)\b|text/template|safe(html|js|url)`)
 

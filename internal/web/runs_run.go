@@ -72,7 +72,7 @@ type fillerView struct {
 	registry.Reading
 
 	Role   string   // the primary, or which fallback
-	Age    string   // of its newest result, in words; empty when there is none
+	Probed moment   // when the probe of its newest result began
 	Causes []string // in sentences
 	Marks  []string
 	Fills  bool // it fills the slot, going by the statuses
@@ -147,7 +147,7 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 		view.Outcome, view.Why, view.When = outcomeOf(made), whyOf(made), s.at(newest.At)
 	}
 	for i := range told.Slots {
-		view.Slots = append(view.Slots, viewSlot(&told.Slots[i]))
+		view.Slots = append(view.Slots, s.viewSlot(&told.Slots[i]))
 	}
 	view.Slots, view.MoreSlots = atMost(view.Slots, slotsShown, func(slot slotView) int { return urgencyOf(slot.Lamp()) })
 	if err := s.addPreflights(r, &view); err != nil {
@@ -210,17 +210,14 @@ func urgencyOf(lamp string) int {
 }
 
 // viewSlot says who fills a slot, going by the statuses.
-func viewSlot(told *registry.RunSlotView) slotView {
+func (s *site) viewSlot(told *registry.RunSlotView) slotView {
 	slot := slotView{
 		Slot: told.Slot, Required: told.Required, Demands: demandsOf(&told.SlotView),
 		Filler: told.Fills, Fallback: told.Fills != "" && told.Fills != told.Primary,
 	}
 	for i, reading := range told.Components {
 		reading.Reason = shortReason(reading.Reason)
-		filler := fillerView{Reading: reading, Role: roleOf(i, len(told.Components)), Causes: sentencesOf(reading.Causes), Marks: marksOf(reading)}
-		if reading.AgeMs != nil {
-			filler.Age = inWords(milliseconds(*reading.AgeMs))
-		}
+		filler := fillerView{Reading: reading, Role: roleOf(i, len(told.Components)), Causes: sentencesOf(reading.Causes), Marks: marksOf(reading), Probed: s.probed(reading)}
 		filler.Fills = reading.Name == told.Fills
 		slot.Fillers = append(slot.Fillers, filler)
 	}
