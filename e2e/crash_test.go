@@ -23,7 +23,7 @@ import (
 // load and started again.
 const (
 	crashRounds   = 6
-	maxAlive      = 250 * time.Millisecond // from the first call to the kill
+	maxAlive      = 250 * time.Millisecond // from the handshake to the kill, or from the first answer
 	envTorture    = "COUNTERSIGN_SOAK"     // multiplies the rounds
 	crashAgents   = 2
 	maxCallWaited = time.Minute
@@ -54,7 +54,7 @@ func TestMCP_losesNothingWhenKilled(t *testing.T) {
 				var working sync.WaitGroup
 				for agent := range crashAgents {
 					working.Go(func() {
-						workUntilKilled(t, database, fmt.Sprintf("r%d-a%d", round, agent), done)
+						workUntilKilled(t, database, fmt.Sprintf("r%d-a%d", round, agent), round%2 == 0, done)
 					})
 				}
 				working.Wait()
@@ -81,8 +81,9 @@ func torture(t *testing.T) int {
 	return times
 }
 
-// workUntilKilled takes tasks through the gate until the server is killed.
-func workUntilKilled(t *testing.T, database, agent string, done *acknowledged) {
+// workUntilKilled takes tasks through the gate until the server is killed: soon after the
+// handshake, while it opens the database, or if it is to be answered first, soon after that.
+func workUntilKilled(t *testing.T, database, agent string, answered bool, done *acknowledged) {
 	ctx, cancel := context.WithTimeout(t.Context(), maxCallWaited)
 	defer cancel()
 	server := exec.Command(binary(), "mcp", "--db", database)
@@ -92,9 +93,14 @@ func workUntilKilled(t *testing.T, database, agent string, done *acknowledged) {
 		t.Errorf("start a server after a kill: %v", err)
 		return
 	}
+	defer session.Close()
+	if answered {
+		if _, ok := acknowledgedBy(ctx, session, "create_task", map[string]any{"title": "t", "acceptance_criteria": []string{"c"}, "created_by": agent}, done); !ok {
+			t.Errorf("the first call of %s is not acknowledged", agent)
+		}
+	}
 	killer := time.AfterFunc(rand.N(maxAlive), func() { _ = server.Process.Signal(syscall.SIGKILL) })
 	defer killer.Stop()
-	defer session.Close()
 	for {
 		id, ok := acknowledgedBy(ctx, session, "create_task", map[string]any{"title": "t", "acceptance_criteria": []string{"c"}, "created_by": agent}, done)
 		if !ok {
