@@ -81,25 +81,16 @@ func forShell(err error, asJSON bool) error {
 	if !ok || asJSON {
 		return err
 	}
-	pairs := []string{"Call get_task on ", "Run countersign task show "}
-	for _, each := range []struct{ tool, command string }{
-		{"create_task", "countersign task create"},
-		{"claim_done", "countersign task claim"},
-		{"verify", "countersign task verify"},
-		{"get_task", "countersign task show"},
-		{"list_tasks", "countersign task list"},
-		{"list_components", "countersign component list"},
-		{"get_component", "countersign component show"},
-		{"probe_component", "countersign probe"},
-	} {
-		pairs = append(pairs,
-			"Call "+each.tool, "Run "+each.command,
-			"call "+each.tool, "run "+each.command,
-			"calls "+each.tool, "runs "+each.command,
-			"from "+each.tool, "from "+each.command,
-			"or "+each.tool, "or "+each.command,
-		)
-	}
-	pairs = append(pairs, "with supersedes", "with --supersedes", "without supersedes", "without --supersedes")
-	return coded.WithHint("%s", strings.NewReplacer(pairs...).Replace(coded.Hint))
+	hint := fault.Named(coded.Hint, "run", map[string]string{
+		"create_task":     "countersign task create",
+		"claim_done":      "countersign task claim",
+		"verify":          "countersign task verify",
+		"get_task":        "countersign task show",
+		"get_task on":     "countersign task show",
+		"list_tasks":      "countersign task list",
+		"list_components": "countersign component list",
+		"get_component":   "countersign component show",
+		"probe_component": "countersign probe",
+	})
+	return coded.WithHint("%s", strings.NewReplacer("with supersedes", "with --supersedes", "without supersedes", "without --supersedes").Replace(hint))
 }

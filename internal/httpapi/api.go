@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/feed"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -103,6 +104,8 @@ type API struct {
 	Feed       Feed
 	Log        *slog.Logger  // nil discards; a server fills in its own
 	Tick       time.Duration // how often a stream says that time has passed; 30 seconds when zero
+
+	named map[string]string // the operations by the tools that do the same
 }
 
 // mounted are the routes by their patterns. Streams end when ending is closed, which
@@ -112,6 +115,7 @@ func (a API) mounted(ending <-chan struct{}) (map[string]http.Handler, error) {
 		a.Log = slog.New(slog.DiscardHandler)
 	}
 	routes := a.routes(ending)
+	a.named = operationsOf(routes)
 	document, err := describe(a.Version, routes)
 	if err != nil {
 		return nil, err
@@ -149,5 +153,24 @@ func (a API) routes(ending <-chan struct{}) []route {
 	if a.Feed != nil {
 		all = append(all, a.eventRoute(ending))
 	}
+	names := operationsOf(all)
+	for i := range all {
+		for j := range all[i].parameters {
+			described := &all[i].parameters[j].Description
+			*described = fault.Named(*described, "call", names)
+		}
+	}
 	return all
+}
+
+// operationsOf are the operations of routes by the tools that do the same, since that
+// is what hints and descriptions name.
+func operationsOf(routes []route) map[string]string {
+	names := map[string]string{}
+	for i := range routes {
+		if routes[i].tool != "" {
+			names[routes[i].tool] = routes[i].id
+		}
+	}
+	return names
 }

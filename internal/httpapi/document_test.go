@@ -57,6 +57,7 @@ func operationRows(t *testing.T) string {
 	_, body := f.ask(t, asking{method: http.MethodGet, path: pathDocument})
 	var read struct {
 		Paths map[string]map[string]struct {
+			OperationID string
 			Summary     string
 			RequestBody json.RawMessage
 			Parameters  []struct{ Name, In string }
@@ -65,7 +66,7 @@ func operationRows(t *testing.T) string {
 	if err := json.Unmarshal([]byte(body), &read); err != nil || len(read.Paths) == 0 {
 		t.Fatalf("the document has %d paths: %v", len(read.Paths), err)
 	}
-	rows := "| method | path | for | takes |\n|---|---|---|---|\n"
+	rows := "| method | path | operation | for | takes |\n|---|---|---|---|---|\n"
 	for _, path := range slices.Sorted(maps.Keys(read.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(read.Paths[path])) {
 			operation := read.Paths[path][method]
@@ -78,7 +79,7 @@ func operationRows(t *testing.T) string {
 					takes = append(takes, "`"+parameter.Name+"`")
 				}
 			}
-			rows += fmt.Sprintf("| %s | `%s` | %s | %s |\n", strings.ToUpper(method), path, operation.Summary, strings.Join(takes, ", "))
+			rows += fmt.Sprintf("| %s | `%s` | `%s` | %s | %s |\n", strings.ToUpper(method), path, operation.OperationID, operation.Summary, strings.Join(takes, ", "))
 		}
 	}
 	return rows

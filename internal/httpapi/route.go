@@ -41,6 +41,7 @@ type about struct {
 type route struct {
 	about
 
+	tool       string // of MCP that does the same, as hints call it; empty for a stream
 	method     string
 	path       string // below pathV1
 	group      group
@@ -80,9 +81,9 @@ func segments(r *http.Request, names []string) map[string]string {
 
 // reading is a route that only reads. Its arguments are in the path and the query.
 func reading[Q, R any](path string, what about, operation schema.Operation[Q], call func(context.Context, Q) (R, error)) route {
-	names, operation := named(path), operation.Called(what.id)
+	names, tool, operation := named(path), operation.Name, operation.Called(what.id)
 	return route{
-		about: what, method: http.MethodGet, path: path, group: reads, status: http.StatusOK,
+		about: what, tool: tool, method: http.MethodGet, path: path, group: reads, status: http.StatusOK,
 		answer: reflect.TypeFor[R](), parameters: parametersOf(operation, names, true),
 		call: func(r *http.Request) (any, error) {
 			request, err := operation.DecodeURL(segments(r, names), r.URL.RawQuery)
@@ -114,9 +115,9 @@ func listing[Q, R any](path string, what about, operation schema.Operation[Q], c
 // writing is a route that changes something. What of its arguments is not in the
 // path is in the body.
 func writing[Q, R any](path string, what about, operation schema.Operation[Q], call func(context.Context, Q) (R, error)) route {
-	names, operation := named(path), operation.Called(what.id)
+	names, tool, operation := named(path), operation.Name, operation.Called(what.id)
 	made := route{
-		about: what, method: http.MethodPost, path: path, group: writes, status: http.StatusOK,
+		about: what, tool: tool, method: http.MethodPost, path: path, group: writes, status: http.StatusOK,
 		answer: reflect.TypeFor[R](), parameters: parametersOf(operation, names, false),
 	}
 	if body := operation.Schema(names...); len(body.Properties) > 0 {

@@ -69,7 +69,7 @@ func (a API) refuse(w http.ResponseWriter, r *http.Request, operation string, er
 		return
 	}
 	shown := a.shown(r.Context(), operation, err)
-	problem(w, httpstatus.Of(shown.Code), shown)
+	problem(w, httpstatus.Of(shown.Code), shown.WithHint("%s", fault.Named(shown.Hint, "call", a.named)))
 }
 
 // shown returns the fault that an error is shown as.
