@@ -32,7 +32,7 @@ func componentsText(readings []registry.Reading, now time.Time, paint painter) s
 	for i := range readings {
 		reading := &readings[i]
 		out.WriteString(componentRow(name, kind, oneLine(reading.Name), string(reading.Kind),
-			paintedStatus(reading.Status, statusWidth, paint), heldFor(reading, now), ageOf(reading)))
+			paintedReading(reading, statusWidth, paint), heldFor(reading, now), ageOf(reading)))
 		marks, why := whyOf(reading)
 		switch {
 		case why == "":
@@ -86,6 +86,15 @@ func countedStatuses(readings []registry.Reading) string {
 	return counted(len(readings), "component") + ": " + strings.Join(words, ", ")
 }
 
+// paintedReading gives the status of a component its colour. One that is blocked is
+// not green.
+func paintedReading(reading *registry.Reading, width int, paint painter) string {
+	if reading.Status == registry.Available && reading.Blocked() {
+		return paint.yellow(fmt.Sprintf("%-*s", width, reading.Status))
+	}
+	return paintedStatus(reading.Status, width, paint)
+}
+
 // paintedStatus gives a status its colour, after it has its width. What is not
 // known is never green.
 func paintedStatus(status registry.Status, width int, paint painter) string {
@@ -116,16 +125,7 @@ func whyOf(reading *registry.Reading) (marks, why string) {
 }
 
 // marksOf are words beside the status; empty when there are none.
-func marksOf(reading *registry.Reading) string {
-	var marks []string
-	if reading.Flapping {
-		marks = append(marks, "flapping")
-	}
-	if reading.Degraded {
-		marks = append(marks, "degraded")
-	}
-	return strings.Join(marks, ", ")
-}
+func marksOf(reading *registry.Reading) string { return strings.Join(reading.Marks(), ", ") }
 
 // markedWhy is a reason with the marks before it in colour.
 func markedWhy(marks, why string, paint painter) string {

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,15 @@ func everyStatus() []registry.Reading {
 	flapping := read("files", registry.Unavailable, 4*time.Minute, "healthz: refused: connection refused by 127.0.0.1:9")
 	flapping.Flapping, flapping.Degraded = true, true
 	fresh := registry.Reading{Name: "fresh", Kind: registry.KindMCPServer, Status: registry.Probing, Reason: "it has not been probed yet"}
+	drifted := read("drifted", registry.Available, 9*time.Second, "its tools are not the accepted ones, so a preflight refuses it")
+	drifted.Drifting = registry.DriftBlocks
+	changed := read("changed", registry.Available, 9*time.Second, "its tools are not the accepted ones")
+	changed.Drifting = registry.DriftWarns
 	causes := read("causes", registry.Unavailable, 90*time.Second, "")
 	causes.Causes = []registry.Cause{registry.Refused, registry.ZeroTools}
 	return []registry.Reading{
 		read("asm", registry.Available, 12*time.Second, ""), degraded, causes, flapping, fresh,
-		read("drifted", registry.Available, 9*time.Second, "its tools are not the accepted ones, so a preflight refuses it"),
+		drifted, changed,
 		read("stale", registry.Unknown, 50*time.Hour, "the newest result is too old to count: is countersign serve running? It had passed"),
 		read("hostile", registry.Unavailable, 0, "fine\x1b[2J\u202e\nasm  available"+strings.Repeat(" and so on", 20)),
 	}
@@ -58,15 +63,16 @@ func TestComponentsText_isWorthReading(t *testing.T) {
 	}
 }
 
-func TestComponentsText_showsGreenOnlyWhatIsAvailable(t *testing.T) {
+func TestComponentsText_showsGreenOnlyWhatAPreflightMayTake(t *testing.T) {
 	t.Parallel()
 	coloured := componentsText(everyStatus(), at(), painter{on: true, width: 100})
 	if plain := componentsText(everyStatus(), at(), painter{width: 100}); uncoloured(coloured) != plain {
 		t.Errorf("without its colours the list reads %q, want %q", uncoloured(coloured), plain)
 	}
 	for line := range strings.Lines(coloured) {
-		if green, isAvailable := strings.Contains(line, "\x1b[32m"), strings.Contains(line, " \x1b[32mavailable"); green != isAvailable {
-			t.Errorf("green: %q", line)
+		name, _, _ := strings.Cut(line, " ")
+		if want := slices.Contains([]string{"asm", "asm-eu", "changed"}, name); strings.Contains(line, "\x1b[32mavailable") != want {
+			t.Errorf("green is %v to be seen in %q", !want, line)
 		}
 	}
 }

@@ -20,12 +20,9 @@ const (
 // the newest result, then what it is used for and what became of it.
 func componentText(view *registry.ComponentView, target string, now time.Time, paint painter) (string, error) {
 	var out strings.Builder
-	status := paintedStatus(view.Status, 0, paint)
+	status := paintedReading(&view.Reading, 0, paint)
 	if marks := marksOf(&view.Reading); marks != "" {
 		status += ", " + paint.yellow(marks)
-	}
-	if view.Drifting != "" {
-		status += ", " + paint.yellow("tools changed")
 	}
 	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(oneLine(view.Name)), status)
 	row(&out, paint, "kind", string(view.Kind))

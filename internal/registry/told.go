@@ -40,9 +40,28 @@ func (s *Slot) View(readings map[string]Reading) SlotView {
 }
 
 // canFill reports whether a component may fill a slot going by its status: it is
-// available, and a preflight does not refuse its tools.
-func (r *Reading) canFill() bool {
-	return r.Status == Available && r.Drifting != DriftBlocks
+// available, and not blocked.
+func (r *Reading) canFill() bool { return r.Status == Available && !r.Blocked() }
+
+// Blocked reports whether no preflight takes the component, whatever its status, until
+// somebody has accepted its tools.
+func (r *Reading) Blocked() bool { return r.Drifting == DriftBlocks }
+
+// MarkBlocked is the mark of a component that is blocked.
+const MarkBlocked = "blocked"
+
+// Marks are the words beside a status that ask for attention, the gravest first.
+func (r *Reading) Marks() []string {
+	var marks []string
+	for _, each := range []struct {
+		is   bool
+		mark string
+	}{{r.Blocked(), MarkBlocked}, {r.Drifting == DriftWarns, "tools changed"}, {r.Flapping, "flapping"}, {r.Degraded, "degraded"}} {
+		if each.is {
+			marks = append(marks, each.mark)
+		}
+	}
+	return marks
 }
 
 // Summary is what a list tells of the preflight.

@@ -12,6 +12,32 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
+// Each mark is a word that is neither a status, nor a cause, nor what became of a
+// preflight, since it stands beside them.
+func TestMarks_cannotBeTakenForAStatusOrACause(t *testing.T) {
+	t.Parallel()
+	blocked := registry.Reading{Drifting: registry.DriftBlocks, Flapping: true, Degraded: true}
+	warned := registry.Reading{Drifting: registry.DriftWarns}
+	taken := []string{"allowed", "allowed_on_fallback", "refused", "passed", "failed", "undecided"}
+	for _, cause := range registry.Causes() {
+		taken = append(taken, string(cause.Cause))
+	}
+	for _, status := range registry.Statuses() {
+		taken = append(taken, string(status))
+	}
+	for _, mark := range append(blocked.Marks(), warned.Marks()...) {
+		if slices.Contains(taken, mark) {
+			t.Errorf("the mark %q is taken", mark)
+		}
+	}
+	if got := blocked.Marks(); !slices.Equal(got, []string{registry.MarkBlocked, "flapping", "degraded"}) || !slices.Equal(warned.Marks(), []string{"tools changed"}) {
+		t.Errorf("got %q and %q", got, warned.Marks())
+	}
+	if marks := new(registry.Reading).Marks(); marks != nil {
+		t.Errorf("nothing is marked with %q", marks)
+	}
+}
+
 // TestLists_haveTheShapesOfTheContract holds the JSON of what pages and lists show
 // against what clients rely on.
 func TestLists_haveTheShapesOfTheContract(t *testing.T) {

@@ -244,7 +244,7 @@ func TestRows_markOneThatNoPreflightTakesBesideItsStatus(t *testing.T) {
 	fleet.views["files"] = view
 	options := web.Options{Fleet: fleet}
 	status := `<span class="status"><i class="lamp warn" aria-hidden="true"></i>available</span>`
-	mark := ` <span class="mark bad">refused</span>`
+	mark := ` <span class="mark bad">blocked</span>`
 	for path, wanted := range map[string]string{
 		"/": `<td role="cell" class="held">` + status + mark, "/components": `<td role="cell" class="held">` + status + mark,
 		"/components/files": `<span class="big">` + status + `</span>` + mark,
@@ -253,7 +253,7 @@ func TestRows_markOneThatNoPreflightTakesBesideItsStatus(t *testing.T) {
 		if !strings.Contains(page, wanted) {
 			t.Errorf("%s: the mark does not stand beside the status", path)
 		}
-		if said := `data-said="files is available, refused by preflight: tools changed"`; !strings.Contains(page, said) {
+		if said := `data-said="files is available, blocked: its tools changed"`; !strings.Contains(page, said) {
 			t.Errorf("%s: who hears the page is not told", path)
 		}
 	}

@@ -24,33 +24,8 @@ func sentencesOf(causes []registry.Cause) []string {
 	return sentences
 }
 
-// marksOf are the words beside a status that ask for attention.
-func marksOf(reading registry.Reading) []string {
-	var marks []string
-	switch reading.Drifting {
-	case registry.DriftBlocks:
-		marks = append(marks, markRefused)
-	case registry.DriftWarns:
-		marks = append(marks, "tools changed")
-	}
-	if reading.Flapping {
-		marks = append(marks, "flapping")
-	}
-	if reading.Degraded {
-		marks = append(marks, "degraded")
-	}
-	return marks
-}
-
-// markRefused marks a component that no preflight takes as it is, whatever its
-// status, and saidRefused says it where nothing stands beside it.
-const (
-	markRefused = "refused"
-	saidRefused = "refused by preflight: tools changed"
-)
-
 // isGrave reports whether a mark says more than that something asks for attention.
-func isGrave(mark string) bool { return mark == markRefused }
+func isGrave(mark string) bool { return mark == registry.MarkBlocked }
 
 // componentRow is a component in a list.
 type componentRow struct {
@@ -71,8 +46,8 @@ func (r componentRow) Says() string {
 	if r.Flapping {
 		said = r.Name + " is flapping"
 	}
-	if r.refused() {
-		said += ", " + saidRefused
+	if r.Blocked() {
+		said += ", " + registry.MarkBlocked + ": its tools changed"
 	}
 	return said
 }
@@ -88,13 +63,10 @@ func (r componentRow) Minor() []string {
 	return marksThat(func(mark string) bool { return !isGrave(mark) }, r.Marks)
 }
 
-// refused reports whether no preflight takes it, whatever its status.
-func (r componentRow) refused() bool { return r.Drifting == registry.DriftBlocks }
-
 // lampFor is how the status of a component looks: one that no preflight takes is not
 // green.
 func lampFor(reading registry.Reading) string {
-	if reading.Status == registry.Available && reading.Drifting == registry.DriftBlocks {
+	if reading.Status == registry.Available && reading.Blocked() {
 		return lampOf("allowed_on_fallback")
 	}
 	return lampOf(reading.Status)
@@ -114,7 +86,7 @@ func marksThat(are func(string) bool, marks []string) []string {
 func (s *site) row(reading registry.Reading, recent []registry.RecentResult) componentRow {
 	made := componentRow{
 		Reading: reading, From: s.parsed(reading.Since), Probed: s.probed(reading),
-		Marks: marksOf(reading), Causes: sentencesOf(reading.Causes), Spark: sparkOf(recent),
+		Marks: reading.Marks(), Causes: sentencesOf(reading.Causes), Spark: sparkOf(recent),
 	}
 	if len(recent) > 0 {
 		made.Proof = proofOf(reading.Kind, recent[len(recent)-1])

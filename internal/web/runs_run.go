@@ -217,7 +217,7 @@ func (s *site) viewSlot(told *registry.RunSlotView) slotView {
 	}
 	for i, reading := range told.Components {
 		reading.Reason = shortReason(reading.Reason)
-		filler := fillerView{Reading: reading, Role: roleOf(i, len(told.Components)), Causes: sentencesOf(reading.Causes), Marks: marksOf(reading), Probed: s.probed(reading)}
+		filler := fillerView{Reading: reading, Role: roleOf(i, len(told.Components)), Causes: sentencesOf(reading.Causes), Marks: reading.Marks(), Probed: s.probed(reading)}
 		filler.Fills = reading.Name == told.Fills
 		slot.Fillers = append(slot.Fillers, filler)
 	}
