@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/store/storetest"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -73,6 +75,45 @@ func TestList_pagesFromTheOldestOfAStatus(t *testing.T) {
 	}
 	if diff := cmp.Diff(want[:6], got); diff != "" {
 		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+}
+
+// shortSighted is a store that finds no task where it looks, and tells up to where it
+// looked, once.
+type shortSighted struct {
+	task.Store
+
+	upTo  task.Place
+	asked []task.Filter
+}
+
+func (s *shortSighted) List(_ context.Context, filter task.Filter) ([]task.Summary, task.Place, error) {
+	s.asked = append(s.asked, filter)
+	if len(s.asked) > 1 {
+		return nil, task.Place{}, nil
+	}
+	return nil, s.upTo, nil
+}
+
+func TestList_goesOnAfterAPageWithoutTasks(t *testing.T) {
+	for order, want := range map[string]task.Filter{
+		task.OrderNewest: {Status: task.Claimed, VerifiableBy: "rev", Limit: task.DefaultPage, Before: unknownID},
+		task.OrderOldest: {Status: task.Claimed, VerifiableBy: "rev", Limit: task.DefaultPage, OldestFirst: true, After: task.Place{At: 7, ID: unknownID}},
+	} {
+		store := &shortSighted{Store: storetest.NewOracle(), upTo: task.Place{At: 7, ID: unknownID}}
+		gate := task.NewGate(store, newClock())
+		query := task.Query{Status: new("claimed"), VerifiableBy: new("rev"), Order: &order}
+		page, err := gate.List(t.Context(), query)
+		if err != nil || page.Tasks == nil || len(page.Tasks) != 0 || page.NextCursor == "" {
+			t.Fatalf("%s: %+v, %v, want a page without tasks that is not the last", order, page, err)
+		}
+		query.Cursor = &page.NextCursor
+		if page, err = gate.List(t.Context(), query); err != nil || page.NextCursor != "" {
+			t.Errorf("%s: then %+v, %v, want the last page", order, page, err)
+		}
+		if diff := cmp.Diff(want, store.asked[1]); diff != "" {
+			t.Errorf("%s goes on (-want +got):\n%s", order, diff)
+		}
 	}
 }
 
