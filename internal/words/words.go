@@ -14,6 +14,9 @@ import (
 // line feed and tab, as escapes (\u202e), so that they can be read but do nothing.
 // Each byte that is no UTF-8 becomes U+FFFD.
 func Visible(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return text
+	}
 	var out strings.Builder
 	for _, r := range text {
 		if r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
