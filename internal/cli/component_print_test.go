@@ -109,6 +109,7 @@ func viewed(t *testing.T) *registry.ComponentView {
 		if i%2 == 1 {
 			change.From, change.To, change.Causes = registry.Unavailable, registry.Available, []registry.Cause{}
 		}
+		change.Redefined = i == 2
 		view.Changes = append(view.Changes, change)
 	}
 	for i, counts := range [][3]int{{0, 120, 0}, {60, 60, 0}, {119, 1, 0}, {120, 0, 0}, {0, 0, 3}, {120, 0, 0}} {

@@ -152,6 +152,9 @@ func changesText(changes []registry.Change, paint painter) string {
 		if len(change.Causes) > 0 {
 			line += ": " + reasonOf(change.Causes, "")
 		}
+		if change.Redefined {
+			line += " (its definition had changed)"
+		}
 		fmt.Fprintf(&out, "  %s%s\n", paint.dim(fmt.Sprintf("%-*s", firstWidth, name)), line)
 	}
 	return out.String()

@@ -162,9 +162,11 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 	if view.Drift, err = e.drift(ctx, known.AcceptedDigest, known.ToolsDigest, nil); err != nil {
 		return registry.ComponentView{}, err
 	}
-	if view.Changes, err = e.Store.Changes(ctx, name, shownChanges); err != nil {
+	changes, err := e.Store.Changes(ctx, name, shownChanges+1)
+	if err != nil {
 		return registry.ComponentView{}, refused(err, "the changes of status cannot be read")
 	}
+	view.Changes = registry.TellRedefined(changes, shownChanges)
 	if view.Hours, err = e.Store.Hours(ctx, name, now.Add(-shownHours*time.Hour), shownHours); err != nil {
 		return registry.ComponentView{}, refused(err, "the hourly sums cannot be read")
 	}

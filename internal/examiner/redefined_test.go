@@ -2,6 +2,7 @@ package examiner_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -130,6 +131,35 @@ func TestUse_keepsProbesOfAFormerDefinitionFromBeginning(t *testing.T) {
 			t.Errorf("allowed %v; probed (-want +got):\n%s", preflight.Allowed, diff)
 		}
 	})
+}
+
+// TestComponent_tellsWhereItsDefinitionChanged defines asm anew before each probe.
+func TestComponent_tellsWhereItsDefinitionChanged(t *testing.T) {
+	t.Parallel()
+	b := start(t, at("http://0"))
+	b.ExamineWith(func(_ context.Context, _ *registry.Component, settings probe.Settings) registry.Result {
+		result := passing()
+		result.ProbedAt = settings.Now()
+		return &result
+	})
+	for defined := range 30 {
+		if err := b.Use(t.Context(), at(fmt.Sprintf("http://%d", defined))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Probe(t.Context(), "asm"); err != nil {
+			t.Fatal(err)
+		}
+		b.clock.pass(time.Second)
+		view, err := b.Component(t.Context(), "asm")
+		if err != nil || len(view.Changes) != min(defined+1, 20) {
+			t.Fatalf("definition %d: %d changes, %v", defined, len(view.Changes), err)
+		}
+		for i, change := range view.Changes {
+			if isFirst := i == defined; change.From != registry.Probing || change.Redefined == isFirst {
+				t.Errorf("definition %d: change %d is from %s; redefined: %v", defined, i, change.From, change.Redefined)
+			}
+		}
+	}
 }
 
 func TestUse_goesOnWithTheFormerSetWhenTheStoreIsGone(t *testing.T) {

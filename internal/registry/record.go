@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -121,6 +122,21 @@ type Change struct {
 	To        Status    `json:"to"`
 	Causes    []Cause   `json:"causes"`
 	ResultID  string    `json:"result_id"`
+	// Redefined says that the definition of the component changed after the change
+	// before, so that it was Probing again. It is worked out where changes are told.
+	Redefined bool `json:"redefined,omitempty"`
+}
+
+// TellRedefined returns the first changes of a list of one component, the newest first
+// and no more than most, and marks those before which its definition changed: each
+// definition begins with a change from Probing, and only that of the first has none
+// before it. The last one is marked for certain when the list has one more.
+func TellRedefined(changes []Change, most int) []Change {
+	told := slices.Clone(changes[:min(len(changes), most)])
+	for i := range told {
+		told[i].Redefined = told[i].From == Probing && i+1 < len(changes)
+	}
+	return told
 }
 
 // Hour is the hourly sum of a component: its results in one hour, counted.

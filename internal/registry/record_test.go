@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -109,52 +110,52 @@ func TestKnown_keepsTheChangesOfStatus(t *testing.T) {
 	}{
 		"the first result": {
 			[]registry.Record{record("1", 10, failed, registry.DNS)},
-			[]registry.Change{{"asm", at(10), registry.Probing, registry.Unavailable, []registry.Cause{registry.DNS}, "1"}},
+			[]registry.Change{{"asm", at(10), registry.Probing, registry.Unavailable, []registry.Cause{registry.DNS}, "1", false}},
 		},
 		"another reason for the same": {
 			[]registry.Record{record("1", 10, failed, registry.DNS), record("2", 20, failed, registry.Timeout)},
-			[]registry.Change{{"asm", at(10), registry.Probing, registry.Unavailable, []registry.Cause{registry.DNS}, "1"}},
+			[]registry.Change{{"asm", at(10), registry.Probing, registry.Unavailable, []registry.Cause{registry.DNS}, "1", false}},
 		},
 		"from and to unknown": {
 			[]registry.Record{record("1", 10, passed), record("2", 20, undecided, registry.Denied), record("3", 30, undecided), record("4", 40, passed)},
 			[]registry.Change{
-				{"asm", at(10), registry.Probing, registry.Available, none, "1"},
-				{"asm", at(20), registry.Available, registry.Unknown, []registry.Cause{registry.Denied}, "2"},
-				{"asm", at(40), registry.Unknown, registry.Available, none, "4"},
+				{"asm", at(10), registry.Probing, registry.Available, none, "1", false},
+				{"asm", at(20), registry.Available, registry.Unknown, []registry.Cause{registry.Denied}, "2", false},
+				{"asm", at(40), registry.Unknown, registry.Available, none, "4", false},
 			},
 		},
 		"an undecided beginning": {
 			[]registry.Record{record("1", 10, undecided, registry.Overloaded), record("2", 20, passed)},
 			[]registry.Change{
-				{"asm", at(10), registry.Probing, registry.Unknown, []registry.Cause{registry.Overloaded}, "1"},
-				{"asm", at(20), registry.Unknown, registry.Available, none, "2"},
+				{"asm", at(10), registry.Probing, registry.Unknown, []registry.Cause{registry.Overloaded}, "1", false},
+				{"asm", at(20), registry.Unknown, registry.Available, none, "2", false},
 			},
 		},
 		"a result that was too old for a while": {
 			[]registry.Record{record("1", 10, passed), record("2", 41, passed)},
 			[]registry.Change{
-				{"asm", at(10), registry.Probing, registry.Available, none, "1"},
-				{"asm", at(40), registry.Available, registry.Unknown, none, "1"},
-				{"asm", at(41), registry.Unknown, registry.Available, none, "2"},
+				{"asm", at(10), registry.Probing, registry.Available, none, "1", false},
+				{"asm", at(40), registry.Available, registry.Unknown, none, "1", false},
+				{"asm", at(41), registry.Unknown, registry.Available, none, "2", false},
 			},
 		},
 		"an undecided result that was too old": {
 			[]registry.Record{record("1", 10, undecided), record("2", 100, undecided)},
-			[]registry.Change{{"asm", at(10), registry.Probing, registry.Unknown, none, "1"}},
+			[]registry.Change{{"asm", at(10), registry.Probing, registry.Unknown, none, "1", false}},
 		},
 		"a deadline that was outlived": {
 			[]registry.Record{record("1", 46, passed)},
 			[]registry.Change{
-				{"asm", at(45), registry.Probing, registry.Unknown, none, ""},
-				{"asm", at(46), registry.Unknown, registry.Available, none, "1"},
+				{"asm", at(45), registry.Probing, registry.Unknown, none, "", false},
+				{"asm", at(46), registry.Unknown, registry.Available, none, "1", false},
 			},
 		},
 		"a clock that was set back": {
 			[]registry.Record{record("1", 10, passed), record("2", 10-3601, failed)},
 			[]registry.Change{
-				{"asm", at(10), registry.Probing, registry.Available, none, "1"},
-				{"asm", at(10 - 3601), registry.Available, registry.Unknown, none, "1"},
-				{"asm", at(10 - 3601), registry.Unknown, registry.Unavailable, none, "2"},
+				{"asm", at(10), registry.Probing, registry.Available, none, "1", false},
+				{"asm", at(10 - 3601), registry.Available, registry.Unknown, none, "1", false},
+				{"asm", at(10 - 3601), registry.Unknown, registry.Unavailable, none, "2", false},
 			},
 		},
 	} {
@@ -173,6 +174,31 @@ func TestKnown_knowsNothingByARecordWithoutIDOrTime(t *testing.T) {
 	for _, record := range []registry.Record{brought("", began(), registry.OutcomePassed, ""), brought("1", time.Time{}, registry.OutcomePassed, "")} {
 		if known, changes := fold(registry.Known{}, record); known.Registration != (registry.Registration{}) || len(changes) > 0 {
 			t.Errorf("%+v made it %+v", record, known)
+		}
+	}
+}
+
+func TestTellRedefined_marksWhatIsProbingAgain(t *testing.T) {
+	first := registry.Change{From: registry.Probing, To: registry.Available}
+	down := registry.Change{From: registry.Available, To: registry.Unavailable}
+	again := registry.Change{From: registry.Probing, To: registry.Unknown}
+	for _, c := range []struct {
+		changes []registry.Change
+		most    int
+		want    []bool
+	}{
+		{nil, 2, nil},
+		{[]registry.Change{first}, 2, []bool{false}},
+		{[]registry.Change{down, first}, 2, []bool{false, false}},
+		{[]registry.Change{again, down, first}, 3, []bool{true, false, false}},
+		{[]registry.Change{down, again, first}, 2, []bool{false, true}},
+	} {
+		var got []bool
+		for _, change := range registry.TellRedefined(c.changes, c.most) {
+			got = append(got, change.Redefined)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: got %v, want %v", c.changes, got, c.want)
 		}
 	}
 }

@@ -70,6 +70,8 @@ func describedComponents() map[string]string {
 		"Component.drift":                    "How its tools differ from the accepted ones. Absent when they do not.",
 		"Drift.new":                          "How the tools that were added read." + untrusted,
 		"Component.changes":                  "The latest changes of status, newest first.",
+		"StatusChange.from":                  "probing: what was known first of a definition.",
+		"StatusChange.redefined":             "The definition of the component changed before. Absent when it did not.",
 		"Component.hours":                    "The latest hourly sums, newest first.",
 		"Examination.passed":                 "Whether this probe passed.",
 		"Examination.result":                 "The result whole, in the form of its kind." + untrusted,

@@ -174,6 +174,7 @@ func (f foreign) history(made *fleetDouble) {
 	}
 	view.Changes = []registry.Change{
 		{Component: "scanner", At: noon.Add(-17 * time.Minute), From: registry.Available, To: registry.Unavailable, Causes: []registry.Cause{registry.NotOK}, ResultID: *view.ResultID},
+		{Component: "scanner", At: noon.Add(-20 * time.Hour), From: registry.Probing, To: registry.Available, Causes: []registry.Cause{}, Redefined: true},
 		{Component: "scanner", At: noon.Add(-24 * time.Hour), From: registry.Probing, To: registry.Available, Causes: []registry.Cause{}},
 	}
 	hour := func(ago time.Duration, passed, failed, undecided int) registry.Hour {
