@@ -21,12 +21,15 @@ const (
 // of one status that many have does not read all of them.
 const readAtOnce = 500
 
-// Components lists components in the order of their names, with the status of
-// each. Faults: InvalidArgument, Unavailable.
+// Components lists components in the order of their names, or in that in which they
+// press, with the status of each. Faults: InvalidArgument, Unavailable.
 func (e *Examiner) Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
 	limit, err := checkQuery(&query)
 	if err != nil {
 		return registry.ComponentPage{Components: []registry.Reading{}}, err
+	}
+	if query.Attention {
+		return e.needing(ctx, query, limit)
 	}
 	present := e.present.Load()
 	most := limit + 1 // one more tells whether there is a next page
@@ -77,6 +80,9 @@ func checkQuery(query *registry.ComponentQuery) (int, error) {
 	case len(query.Search) > registry.MaxName:
 		return 0, wrong("search", "Give a part of a name.", "the search is longer than a name, which has at most %d characters", registry.MaxName)
 	}
+	if query.Attention {
+		return checkLimit(query.Limit)
+	}
 	return checkPage(query.Limit, query.Cursor)
 }
 
@@ -117,11 +123,16 @@ func (p *present) matching(names []string, query registry.ComponentQuery, most i
 		if len(chosen) == most {
 			break
 		}
-		if (query.Kind == "" || p.entries[each].registration.Kind == query.Kind) && strings.Contains(each, query.Search) {
+		if p.entries[each].isOf(query) {
 			chosen = append(chosen, each)
 		}
 	}
 	return chosen
+}
+
+// isOf reports whether a query chooses the component, whatever its status.
+func (o *entry) isOf(query registry.ComponentQuery) bool {
+	return (query.Kind == "" || o.registration.Kind == query.Kind) && strings.Contains(o.registration.Name, query.Search)
 }
 
 // following returns the names that come after one, in an order that they are in.

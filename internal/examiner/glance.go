@@ -294,10 +294,11 @@ func (g *Glance) Attention(ctx context.Context, limit int) (registry.Attention, 
 	return told, nil
 }
 
-// Components is that of the examiner, and finds those of one status in what is
-// kept; a page of them may be shorter than its limit though there is a next one.
+// Components is that of the examiner, and finds those of one status, and those that
+// need attention, in what is kept; a page of one status may be shorter than its limit
+// though there is a next one.
 func (g *Glance) Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
-	if query.Status == "" {
+	if query.Status == "" && !query.Attention {
 		return g.Examiner.Components(ctx, query)
 	}
 	limit, err := checkQuery(&query)
@@ -307,6 +308,9 @@ func (g *Glance) Components(ctx context.Context, query registry.ComponentQuery) 
 	seen, err := g.look(ctx)
 	if err != nil {
 		return registry.ComponentPage{Components: []registry.Reading{}}, err
+	}
+	if query.Attention {
+		return pageOf(seen.pressing, query, limit, g.now())
 	}
 	size := pageSize{limit, limit + 1}
 	names := seen.of.matching(seen.byStatus[query.Status], query, maxParts*size.atOnce)

@@ -1,6 +1,7 @@
 package examiner_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -39,6 +40,12 @@ func TestGlance_listsWhatTheExaminerLists(t *testing.T) {
 		if random.IntN(2) > 0 {
 			query.Cursor = fleetName(random.IntN(300))
 		}
+		if random.IntN(3) == 0 {
+			query.Attention = true
+			if query.Cursor != "" {
+				query.Cursor = fmt.Sprintf("%d/%s", random.IntN(int(registry.NotUrgent)), query.Cursor)
+			}
+		}
 		want, err := b.Components(t.Context(), query)
 		got, errOfGlance := seen.Components(t.Context(), query)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil || errOfGlance != nil {
@@ -74,12 +81,13 @@ func TestGlance_readsOnlyThePageItShows(t *testing.T) {
 			query registry.ComponentQuery
 			reads int
 		}{
-			"of a status":  {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10}, 11},
-			"the rest":     {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10, Cursor: fleetName(size/2 + 9)}, 10},
-			"of no status": {registry.ComponentQuery{Status: registry.Unknown}, 0},
-			"of a search":  {registry.ComponentQuery{Search: fleetName(size / 2)[:5], Limit: 5, Status: registry.Unavailable}, 6},
-			"of a name":    {registry.ComponentQuery{Search: fleetName(size - 1)}, 1},
-			"of all":       {registry.ComponentQuery{Limit: 10}, 11},
+			"of a status":             {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10}, 11},
+			"the rest":                {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10, Cursor: fleetName(size/2 + 9)}, 10},
+			"of no status":            {registry.ComponentQuery{Status: registry.Unknown}, 0},
+			"of a search":             {registry.ComponentQuery{Search: fleetName(size / 2)[:5], Limit: 5, Status: registry.Unavailable}, 6},
+			"of a name":               {registry.ComponentQuery{Search: fleetName(size - 1)}, 1},
+			"of all":                  {registry.ComponentQuery{Limit: 10}, 11},
+			"of what needs attention": {registry.ComponentQuery{Attention: true, Limit: 10}, 0},
 		} {
 			b.store.asked = nil
 			if _, err := seen.Components(t.Context(), row.query); err != nil {

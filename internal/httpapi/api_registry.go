@@ -14,7 +14,7 @@ func (a API) componentRoutes() []route {
 	return []route{
 		listing("/components", about{
 			id: "listComponents", tag: tag, summary: "List components",
-			description: "In the order of their names, each with its status and what is behind it. Nothing is probed.",
+			description: "In the order of their names, or in that in which they need attention, each with its status and what is behind it. Nothing is probed.",
 		}, schema.SearchComponents(), a.components, func(page registry.ComponentPage) string { return page.NextCursor }),
 		reading("/components/{name}", about{
 			id: "getComponent", tag: tag, summary: "Read a component", faults: []fault.Code{fault.NotFound},

@@ -12,13 +12,15 @@ const (
 )
 
 // ComponentQuery chooses components; zero values choose all. Components come in
-// the order of their names.
+// the order of their names, and with Attention the most pressing first.
 type ComponentQuery struct {
 	Kind   Kind
 	Status Status
 	Search string // part of the name, whatever its case; at most MaxName bytes
-	Limit  int    // 1 to MaxPage; 0 for DefaultPage
-	Cursor string // NextCursor of the page before
+	// Attention chooses those that need attention; see Reading.Urgency.
+	Attention bool
+	Limit     int    // 1 to MaxPage; 0 for DefaultPage
+	Cursor    string // NextCursor of the page before
 }
 
 // ComponentPage is one page of a list of components.

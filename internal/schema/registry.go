@@ -10,9 +10,12 @@ import (
 
 // ComponentQuery holds the arguments of a list of components.
 type ComponentQuery struct {
-	Kind, Status, Search, Cursor *string
-	Limit                        *int
+	Kind, Status, Search, Attention, Cursor *string
+	Limit                                   *int
 }
+
+// AttentionNeeded is the one value of the argument attention.
+const AttentionNeeded = "needed"
 
 // ListComponents returns what a list of components takes.
 func ListComponents() Operation[ComponentQuery] {
@@ -29,6 +32,9 @@ func SearchComponents() Operation[ComponentQuery] {
 	return ListComponents().with(Argument[ComponentQuery]{
 		"search", "Only components whose names contain this, whatever its case.", Optional,
 		func(q *ComponentQuery) any { return &q.Search }, longest(registry.MaxName),
+	}).with(Argument[ComponentQuery]{
+		"attention", "Only components that need attention, the most pressing first: unavailable, unknown, with changed tools, degraded or flapping, probing.", Optional,
+		func(q *ComponentQuery) any { return &q.Attention }, oneOf(AttentionNeeded),
 	})
 }
 
@@ -43,6 +49,11 @@ func (q ComponentQuery) Query() (query registry.ComponentQuery, err error) {
 	if query.Limit, query.Cursor, err = paged(q.Limit, q.Cursor); err != nil {
 		return registry.ComponentQuery{}, err
 	}
+	attention, err := chosen("attention", q.Attention, []string{AttentionNeeded})
+	if err != nil {
+		return registry.ComponentQuery{}, err
+	}
+	query.Attention = attention != ""
 	if q.Search != nil {
 		query.Search = *q.Search
 	}

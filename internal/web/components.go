@@ -16,8 +16,10 @@ const componentsPerPage = 50
 const (
 	paramKind   = "kind"
 	paramSearch = "search"
-	paramResult = "result" // shows this result in place of the newest
-	paramProbed = "probed" // tells what became of the probe with this result
+	// paramAttention chooses what needs attention, by any value.
+	paramAttention = "attention"
+	paramResult    = "result" // shows this result in place of the newest
+	paramProbed    = "probed" // tells what became of the probe with this result
 )
 
 // componentPages are the pages of components.
@@ -40,6 +42,7 @@ type componentsView struct {
 	Kind, Status, Search string
 	Kinds                []registry.Kind
 	Statuses             []registry.Status
+	Attention            bool // only what needs attention, the most pressing first
 	Filtered             bool
 	None                 bool     // nothing is registered
 	Refused              *refusal // what is wrong with the address; nil when it was answered
@@ -52,14 +55,14 @@ func (s *site) showComponents(r *http.Request) (frame, error) {
 	asked := r.URL.Query()
 	view := componentsView{
 		Kind: asked.Get(paramKind), Status: asked.Get(paramStatus), Search: asked.Get(paramSearch),
-		Kinds: registry.Kinds(), Statuses: registry.Statuses(),
+		Attention: asked.Get(paramAttention) != "", Kinds: registry.Kinds(), Statuses: registry.Statuses(),
 		None: len(s.Fleet.Registered().Components) == 0,
 	}
-	view.Filtered = view.Kind != "" || view.Status != "" || view.Search != ""
+	view.Filtered = view.Kind != "" || view.Status != "" || view.Search != "" || view.Attention
 	made := frame{Topics: []string{topicComponents}}
 	told, err := s.Fleet.Components(r.Context(), registry.ComponentQuery{
 		Kind: registry.Kind(view.Kind), Status: registry.Status(view.Status), Search: view.Search,
-		Limit: componentsPerPage, Cursor: asked.Get(paramCursor),
+		Attention: view.Attention, Limit: componentsPerPage, Cursor: asked.Get(paramCursor),
 	})
 	if view.Refused = refusalOf(err); view.Refused != nil {
 		made.Status, made.Content = http.StatusBadRequest, view

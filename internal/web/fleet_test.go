@@ -70,6 +70,30 @@ func TestComponents_asksForWhatTheAddressNames(t *testing.T) {
 	}
 }
 
+func TestOverview_leadsToAllThatNeedAttention(t *testing.T) {
+	fleet := foreign(asItIs).fleet(t)
+	for more, wanted := range map[int]string{0: "", 1: ">1 more needs attention</a>", 25: ">25 more need attention</a>"} {
+		fleet.counts = registry.StatusCounts{Unavailable: 30, Attention: len(fleet.readings) + more}
+		page := visit(t, web.Options{Fleet: fleet}, "/").Body.String()
+		if link := `<a href="/components?attention=needed"` + wanted; strings.Contains(page, link) != (more > 0) {
+			t.Errorf("of %d more the page does not say %s", more, link)
+		}
+	}
+	page := visit(t, web.Options{Fleet: fleet}, "/components?attention=needed&kind=model").Body.String()
+	if want := (registry.ComponentQuery{Kind: registry.KindModel, Attention: true, Limit: 50}); fleet.asked != want {
+		t.Errorf("it leads to %+v, want %+v", fleet.asked, want)
+	}
+	for _, wanted := range []string{`aria-label="Components that need attention, the most pressing first"`, `<option selected>needed</option>`} {
+		if !strings.Contains(page, wanted) {
+			t.Errorf("the page holds no %s", wanted)
+		}
+	}
+	fleet.readings = nil
+	if page := visit(t, web.Options{Fleet: fleet}, "/components?attention=needed").Body.String(); !strings.Contains(page, "No component needs attention.") {
+		t.Errorf("it does not say that none does:\n%s", mainOf(t, page))
+	}
+}
+
 func TestComponents_saysWhatIsWrongWithAnAddressOnTheForm(t *testing.T) {
 	fleet := foreign(asItIs).fleet(t)
 	fleet.err = fault.New(fault.InvalidArgument, "there is no status %q", "x").WithHint("The statuses are four.")

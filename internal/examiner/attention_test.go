@@ -1,0 +1,63 @@
+package examiner_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/countersign-dev/countersign/internal/examiner"
+	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+// The overview shows the first of what needs attention, and counts all of it; page by
+// page all of it can be found, in that order.
+func TestComponents_leadThroughAllThatNeedAttention(t *testing.T) {
+	t.Parallel()
+	const size = 60
+	b := start(t, fleet(size))
+	for i := range size {
+		switch i % 3 {
+		case 0:
+			b.finds(t, fleetName(i), registry.OutcomePassed)
+		case 1:
+			b.finds(t, fleetName(i), registry.OutcomeFailed)
+		}
+	}
+	seen := examiner.NewGlance(b.Examiner)
+	counts, want := attention(t, seen, size)
+	if counts.Attention == 0 || counts.Attention == size {
+		t.Fatalf("%d of %d need attention", counts.Attention, size)
+	}
+	var got []string
+	pages := 0
+	for query := (registry.ComponentQuery{Attention: true, Limit: 7}); pages == 0 || query.Cursor != ""; pages++ {
+		page, err := seen.Components(t.Context(), query)
+		if err != nil || pages > size {
+			t.Fatalf("page %d: %v", pages, err)
+		}
+		for _, reading := range page.Components {
+			got = append(got, reading.Name+" "+string(reading.Status))
+		}
+		query.Cursor = page.NextCursor
+	}
+	if !slices.Equal(got, want[:counts.Attention]) {
+		t.Errorf("page by page it is %v, want %v", got, want[:counts.Attention])
+	}
+}
+
+func TestComponents_refuseACursorOfAnotherOrder(t *testing.T) {
+	t.Parallel()
+	b := start(t, fleet(3))
+	seen := examiner.NewGlance(b.Examiner)
+	for _, cursor := range []string{fleetName(1), "0/", "0/A b", "9/" + fleetName(1), "5/" + fleetName(1), "-1/" + fleetName(1), "00/" + fleetName(1)} {
+		for name, list := range map[string]func(context.Context, registry.ComponentQuery) (registry.ComponentPage, error){
+			"glance": seen.Components, "examiner": b.Components,
+		} {
+			if _, err := list(t.Context(), registry.ComponentQuery{Attention: true, Cursor: cursor}); !errors.Is(err, fault.InvalidArgument) {
+				t.Errorf("%s takes the cursor %q: %v", name, cursor, err)
+			}
+		}
+	}
+}
