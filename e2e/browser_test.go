@@ -45,7 +45,7 @@ type visit struct {
 func (s *scene) visits(t *testing.T) []visit {
 	t.Helper()
 	of := map[string][]string{
-		"overview": {""}, "components": {"", "?status=unavailable", "?search=scan"}, "runs": {""}, "agents": {"", "?order=verdicts"}, "connect": {""},
+		"overview": {""}, "components": {"", "?status=unavailable", "?search=scan", "?attention=needed"}, "runs": {""}, "agents": {"", "?order=verdicts"}, "connect": {""},
 		"tasks":     {"", "?status=pending", "?status=verified", "?status=rejected"},
 		"component": {"sast", "scanner", "tickets", "writer", "scan-image", "handbook", "warehouse", "files", "critic"},
 		"run":       {"release", "nightly", "eu-nightly", "one-off"}, "agent": {"night-bot", "builder-2"},
