@@ -14,7 +14,7 @@ const (
 	MaxPage          = 100      // tasks on one page of a list
 	DefaultPage      = 20       // tasks on a page when no limit is asked for
 	MaxCount         = 1000     // tasks of one status that a list counts
-	MaxLookedAt      = 1000     // tasks that a page looks at to find those that it lists; see Page
+	MaxLookedAt      = 500      // tasks that a page looks at to find those that it lists; see Page
 )
 
 // LimitName names a row of the table of limits.
