@@ -15,9 +15,9 @@ func (a API) taskRoutes() []route {
 	const tag = "tasks"
 	list := listing("/tasks", about{
 		id: "listTasks", tag: tag, summary: "List tasks",
-		description: "Filters combine. To find work to check, give verifiable_by: claimed tasks that somebody else claimed. "+
+		description: "Filters combine. To find work to check, give verifiable_by: claimed tasks that somebody else claimed. " +
 			"Only a page without next_cursor is the last; one that has it can hold few tasks, or none.",
-		faults:      []fault.Code{fault.InvalidAgentID, fault.NotFound},
+		faults: []fault.Code{fault.InvalidAgentID, fault.NotFound},
 	}, schema.OrderTasks(), a.Tasks.List, func(page task.Page) string { return page.NextCursor })
 	create := writing("/tasks", about{
 		id: "createTask", tag: tag, summary: "Create a task",

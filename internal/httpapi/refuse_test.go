@@ -86,7 +86,7 @@ func TestAPI_refusesWhatItDoesNotTake(t *testing.T) {
 		{"DELETE", "/tasks", nil, "", 405, "It takes GET, HEAD, POST."},
 		{"PUT", "/tasks/" + id, asJSON, sound, 405, "It takes GET, HEAD."},
 		{"GET", "/runs/nightly/preflight", nil, "", 405, "It takes POST."},
-		{"GET", "/nothing", http.Header{"Accept": {chromium}}, "", 404, "E_NOT_FOUND"},
+		{"GET", "/nothing", http.Header{"Accept": {chromium}}, "", 404, `"hint":"/api/v1/openapi.json describes the API."`},
 		{"GET", "/tasks", http.Header{"Origin": {"https://evil.example.com"}}, "", 403, "may not call this server"},
 		{"POST", "/tasks", http.Header{"Content-Type": {typeJSON}, "Sec-Fetch-Site": {"cross-site"}}, sound, 403, "may not call this server"},
 	}

@@ -148,10 +148,16 @@ func (s *Server) explained(mux *http.ServeMux) http.Handler {
 			missing.ServeHTTP(w, r)
 			return
 		}
-		problem(w, http.StatusNotFound, fault.New(fault.NotFound, "nothing is served at this path").
-			WithHint("%s", hint))
+		refused := fault.New(fault.NotFound, "nothing is served at this path").WithHint("%s", hint)
+		if s.options.API != nil && strings.HasPrefix(r.URL.Path, pathAPI) {
+			refused = refused.WithHint("%s", hintAPI)
+		}
+		problem(w, http.StatusNotFound, refused)
 	})
 }
+
+// hintAPI says where the paths of the API stand.
+const hintAPI = pathV1 + pathDocument + " describes the API."
 
 // hint names what is served.
 func (s *Server) hint() string {
@@ -164,7 +170,7 @@ func (s *Server) hint() string {
 	}
 	hint := fmt.Sprintf("MCP clients use %s; there are also %s.", endpoints, served)
 	if s.options.API != nil {
-		hint += " " + pathV1 + pathDocument + " describes the API."
+		hint += " " + hintAPI
 	}
 	if len(s.options.Pages) > 0 {
 		hint += " See / for more."
