@@ -25,7 +25,7 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		Registry:  begun.registryClients(),
 		ForTasks:  begun.forTasks, ForRegistry: begun.forRegistry,
 		Rejected:  s.reload.rejection.Load,
-		Receivers: s.receivers, LongWait: s.alerter.ClaimWaits,
+		Receivers: s.receivers, LongWait: s.alerter.ClaimWaits, After: s.after,
 		Tasks: s.gate, Agents: s.overview, Fleet: s.glance, Runs: s.glance,
 		Log: log,
 	}
@@ -63,6 +63,14 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		Tracer:   tracer,
 		Observer: s.measured.metrics.OverHTTP(),
 	}), nil
+}
+
+// after is where the stream of events stands; empty while it has yet to begin.
+func (s *server) after() string {
+	if head, known := s.feed.Head(); known {
+		return head.String()
+	}
+	return ""
 }
 
 // asStarted adds the flags without which commands that read the configuration file

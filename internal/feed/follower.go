@@ -109,6 +109,14 @@ func (f *Follower) Run(ctx context.Context) error {
 	return nil
 }
 
+// Head is the position up to which listeners may be told, and what Options.Before
+// made new includes; false until Run has read it.
+func (f *Follower) Head() (Position, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.head, f.started
+}
+
 // pause waits for the next beat.
 func (f *Follower) pause(ctx context.Context) {
 	f.mu.Lock()

@@ -39,6 +39,9 @@ func TestBegin_tellsWhereAListenerStandsOnceThatIsKnown(t *testing.T) {
 		if at, err := fromNow.Begin(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("while nothing is known it stands at %s, %v", at, err)
 		}
+		if head, known := b.Head(); known {
+			t.Errorf("the head is %s", head)
+		}
 		closed.Close()
 		_, err := closed.Begin(t.Context())
 		wantUnavailable(t, err)
@@ -51,6 +54,9 @@ func TestBegin_tellsWhereAListenerStandsOnceThatIsKnown(t *testing.T) {
 		b.store.happen(1)
 		follows(t, fromNow, 10, 1)
 		follows(t, fromBefore, 7, 4)
+		if head, known := b.Head(); !known || head != b.store.end() {
+			t.Errorf("the head is %s, known: %t", head, known)
+		}
 		b.stop()
 		_, err = fromNow.Begin(t.Context())
 		wantUnavailable(t, err)

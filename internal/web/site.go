@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -35,6 +36,7 @@ type frame struct {
 	Section string        // the Name of the route that is marked in the navigation; may be empty
 	Topics  []string      // of which events the page is to be read anew: see topics in live.js
 	Status  int           // of the answer; 0 for 200
+	After   string        // the place in the stream of events before which all is shown; may be empty
 	Gather  time.Duration // how long events gather before the page is read anew; 0 for an instant
 	Content any
 }
@@ -97,7 +99,7 @@ func (s *site) ready(name string, blank any) (*template.Template, error) {
 	if made, err = made.ParseFS(files, "templates/"+name+".tmpl"); err != nil {
 		return nil, fmt.Errorf("parse the page %s: %w", name, err)
 	}
-	tried := framed{frame: frame{Title: "-", Topics: []string{"-"}, Content: blank}, Rejection: &Rejection{}, Menu: []entry{{}}}
+	tried := framed{frame: frame{Title: "-", Topics: []string{"-"}, After: "-", Content: blank}, Rejection: &Rejection{}, Menu: []entry{{}}}
 	if err := made.Execute(io.Discard, tried); err != nil {
 		return nil, fmt.Errorf("write the page %s: %w", name, err)
 	}
@@ -107,14 +109,16 @@ func (s *site) ready(name string, blank any) (*template.Template, error) {
 // handler serves one page as it is at each request.
 func (s *site) handler(of page, made *template.Template) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var after string
+		if s.After != nil {
+			after = s.After() // before anything is read
+		}
 		shown, err := of.show(s, r)
 		if err != nil {
 			s.fail(w, r, of.Section(), err)
 			return
 		}
-		if shown.Section == "" {
-			shown.Section = of.Section()
-		}
+		shown.After, shown.Section = after, cmp.Or(shown.Section, of.Section())
 		if shown.Title == "" && of.inMenu {
 			shown.Title = of.Title
 		}

@@ -45,6 +45,11 @@ type Options struct {
 	// returns at once.
 	LongWait func() time.Duration
 
+	// After returns the place in the stream of events of which a page that is read from
+	// now on shows everything before it; empty while there is none. A nil function
+	// returns none. It is called for each page and returns at once.
+	After func() string
+
 	// Whom the pages ask. The pages of what is nil are not served.
 	Tasks  Tasks
 	Agents Agents

@@ -13,6 +13,9 @@
 // An element with an id and data-said says in words what it shows. When the words
 // change, a live region tells them.
 //
+// Where the stream stood when the server began to make the page stands in data-after;
+// the first stream goes on from there, so that nothing between the two is missed.
+//
 // A page that nobody keeps up to date any more says so at its top and shows no status
 // as one that counts now: its body has the class stale. Ages go on meanwhile.
 
@@ -208,7 +211,7 @@ async function readAgain() {
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(readMs)]);
   reading = request;
   try {
-    const answer = await fetch(location.href, { signal, cache: "no-store", headers: { Accept: "text/html" } });
+    const answer = await fetch(location.href, { signal, cache: "no-store", headers: { Accept: "text/html", "Countersign-Again": "1" } });
     const read = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (request.signal.aborted) return;
     if (answer.status < 500 && read.getElementById("main")) {
@@ -245,19 +248,20 @@ let silence; // the timer until a stream that tells nothing counts as lost
 function open() {
   clearTimeout(retrying);
   if (stream || !topics.size || document.hidden) return;
-  stream = new EventSource(eventsAddress);
+  const after = lostAt ? undefined : document.body.dataset.after; // Who was away for long does not go over all of it.
+  stream = new EventSource(after ? `${eventsAddress}?after=${after}` : eventsAddress);
   listen();
   stream.addEventListener("open", () => {
     attempts = 0;
     listen();
-    if (lostAt) concern(); // What happened meanwhile was told to nobody.
+    if (lostAt || !after) concern(); // What happened meanwhile was told to nobody.
     else link(true);
   });
   stream.addEventListener("error", () => {
     link(false);
     if (stream?.readyState === EventSource.CLOSED) retry(); // Else it connects again by itself.
   });
-  for (const told of ["task", "component", "run", "reset", "tick"]) stream.addEventListener(told, listen);
+  for (const told of ["ready", "task", "component", "run", "reset", "tick"]) stream.addEventListener(told, listen);
   for (const [kind, subject] of [["task", "task_id"], ["component", "component"], ["run", "run"]]) {
     stream.addEventListener(kind, (event) => {
       const told = JSON.parse(event.data);
@@ -378,4 +382,5 @@ document.addEventListener("submit", async (event) => {
 
 localise(document);
 noteDrawn();
+if (document.hidden) lostAt = new Date(); // As when it is hidden later.
 open();
