@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // fire makes an alert that fires. Fault: Unavailable.
@@ -94,7 +95,7 @@ func expired(firing []Alert, now time.Time) []Alert {
 	var over []Alert
 	for _, a := range firing {
 		if !a.EndsAt.IsZero() && !now.Before(a.EndsAt) {
-			over = append(over, a.ended(a.EndsAt, now, fmt.Sprintf("%s started on a fallback more than %v ago", a.Subject, spoken(RunFor))))
+			over = append(over, a.ended(a.EndsAt, now, fmt.Sprintf("%s started on a fallback more than %v ago", a.Subject, words.Spoken(RunFor))))
 		}
 	}
 	return over
@@ -103,7 +104,7 @@ func expired(firing []Alert, now time.Time) []Alert {
 // ofClaim makes the alert of a claim that waits for its verdict.
 func ofClaim(c *Claim, now time.Time) (Alert, error) {
 	return fire(OfTask, string(c.TaskID), c.ClaimedAt, now, Said{
-		Summary: fmt.Sprintf("a claim has waited for its verdict for %v", spoken(now.Sub(c.ClaimedAt))),
+		Summary: fmt.Sprintf("a claim has waited for its verdict for %v", words.Spoken(now.Sub(c.ClaimedAt))),
 		Title:   registry.Shorten(c.Title, maxTitle), ClaimedBy: string(c.ClaimedBy),
 	})
 }
@@ -200,19 +201,4 @@ func lowerFirst(sentence string) string {
 		return "the " + rest
 	}
 	return sentence
-}
-
-// spoken is a time as people say it.
-func spoken(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
-	case d >= 2*time.Hour:
-		return fmt.Sprintf("%d hours", int(d/time.Hour))
-	case d >= time.Hour:
-		return "an hour"
-	case d >= 2*time.Minute:
-		return fmt.Sprintf("%d minutes", int(d/time.Minute))
-	}
-	return d.Round(time.Second).String()
 }

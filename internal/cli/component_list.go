@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // componentsText lays a list of components out: a line each, and below it the
@@ -77,13 +78,13 @@ func countedStatuses(readings []registry.Reading) string {
 	for i := range readings {
 		counts[readings[i].Status]++
 	}
-	var words []string
+	var said []string
 	for _, status := range statuses() {
 		if counts[status] > 0 {
-			words = append(words, fmt.Sprintf("%d %s", counts[status], status))
+			said = append(said, fmt.Sprintf("%d %s", counts[status], status))
 		}
 	}
-	return counted(len(readings), "component") + ": " + strings.Join(words, ", ")
+	return counted(len(readings), "component") + ": " + strings.Join(said, ", ")
 }
 
 // paintedReading gives the status of a component its colour. One that is blocked is
@@ -142,7 +143,7 @@ func heldFor(reading *registry.Reading, now time.Time) string {
 	if err != nil {
 		return "-"
 	}
-	return spoken(now.Sub(since))
+	return words.Column(now.Sub(since))
 }
 
 // ageOf is how old the newest result is.
@@ -150,20 +151,5 @@ func ageOf(reading *registry.Reading) string {
 	if reading.AgeMs == nil {
 		return "-"
 	}
-	return spoken(time.Duration(*reading.AgeMs) * time.Millisecond)
-}
-
-// spoken is a time in its largest unit.
-func spoken(d time.Duration) string {
-	const day = 24 * time.Hour
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd", d/day)
+	return words.Column(time.Duration(*reading.AgeMs) * time.Millisecond)
 }

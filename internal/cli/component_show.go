@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 const (
@@ -33,10 +34,11 @@ func componentText(view *registry.ComponentView, target string, now time.Time, p
 		row(&out, paint, "why", reasonOf(view.Causes, view.Reason))
 	}
 	if since, err := time.Parse(time.RFC3339, view.Since); err == nil {
-		row(&out, paint, "for", fmt.Sprintf("%s, since %s", spoken(now.Sub(since)), shownMoment(since)))
+		row(&out, paint, "for", fmt.Sprintf("%s, since %s", words.Age(now.Sub(since)), shownMoment(since)))
 	}
-	if view.ResultID != nil {
-		row(&out, paint, "probed", fmt.Sprintf("%s ago, result %s", ageOf(&view.Reading), oneLine(*view.ResultID)))
+	if view.ResultID != nil && view.AgeMs != nil {
+		age := time.Duration(*view.AgeMs) * time.Millisecond
+		row(&out, paint, "probed", fmt.Sprintf("%s ago, result %s", words.Age(age), oneLine(*view.ResultID)))
 	}
 	if len(view.Slots) > 0 {
 		row(&out, paint, "slots", strings.Join(view.Slots, ", "))

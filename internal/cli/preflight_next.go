@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // maxSteps bounds the commands that one hint names.
@@ -80,7 +81,7 @@ func once(names []string) []string {
 func afterCheck(report *registry.TicketReport, now time.Time, paint painter) string {
 	var out strings.Builder
 	if at, err := time.Parse(time.RFC3339, report.IssuedAt); err == nil {
-		fmt.Fprintf(&out, "%s\n", paint.dim(paint.fold(fmt.Sprintf("It was issued %s ago, at %s", spoken(now.Sub(at)), shownMoment(at)))))
+		fmt.Fprintf(&out, "%s\n", paint.dim(paint.fold(fmt.Sprintf("It was issued %s ago, at %s", words.Age(now.Sub(at)), shownMoment(at)))))
 	}
 	if report.Holds {
 		return out.String()

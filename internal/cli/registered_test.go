@@ -98,7 +98,7 @@ var variable = []struct {
 	{regexp.MustCompile(`ed25519:[0-9a-f]{16}`), "ed25519:0000000000000000"},
 	{regexp.MustCompile(`(?m)^(\S+ +mcp_server  .{11})  [ \d]+s`), "$1    0s"},
 	{regexp.MustCompile(`(?m)^(\S+ +mcp_server  .{11}    0s)  [ \d]+s`), "$1    0s"},
-	{regexp.MustCompile(`\b\d+s(,| ago)`), "0s$1"},
+	{regexp.MustCompile(`\b\d+ s(,| ago)`), "0 s$1"},
 	{regexp.MustCompile(`(?m)^  hours       \S+$`), "  hours       █"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`), "2026-11-30 13:00 UTC"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-11-30T12:00:00.000Z"},

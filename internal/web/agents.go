@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/task"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // agentsPerPage bounds the rows of the page of agents.
@@ -100,7 +101,7 @@ func (s *site) showAgents(r *http.Request) (frame, error) {
 	}
 	view := agentsView{
 		Counted: s.countedAt(told.RolledUpAt), ByName: order == task.OrderName, Pager: pagerOf(r, told.NextCursor),
-		MarkFrom: MarkFrom, OneProver: OneProverPercent, Hasty: inWords(HastyMean),
+		MarkFrom: MarkFrom, OneProver: OneProverPercent, Hasty: words.Age(HastyMean),
 	}
 	var verifiers []task.AgentID
 	for _, tally := range told.Agents {
@@ -130,7 +131,7 @@ func (s *site) agentRow(tally task.AgentTally, verifies []task.PairTally) agentR
 	given := verdicts(tally)
 	row := agentRow{AgentTally: tally, Verdicts: given, Rejected: shareOf(tally.Rejected, given), Last: s.at(tally.LastAt.Time())}
 	if tally.MeanVerdictMs != nil {
-		row.Mean = spokenFinely(milliseconds(*tally.MeanVerdictMs))
+		row.Mean = words.Finely(milliseconds(*tally.MeanVerdictMs))
 	}
 	if len(verifies) == 0 {
 		row.Marks = rubberStamp(tally, task.PairTally{})
@@ -149,7 +150,7 @@ func (s *site) agentRow(tally task.AgentTally, verifies []task.PairTally) agentR
 // pairShare is the part that a pair has in all verdicts of one of its two.
 func pairShare(pair task.PairTally, other task.AgentID, whole int64) share {
 	part := shareOf(pair.Verified+pair.Rejected, whole)
-	part.PairTally, part.Agent, part.Mean = pair, other, spokenFinely(milliseconds(pair.MeanVerdictMs))
+	part.PairTally, part.Agent, part.Mean = pair, other, words.Finely(milliseconds(pair.MeanVerdictMs))
 	return part
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/task"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // From when on a page says that a verifier may be a rubber stamp. It says why, and
@@ -35,7 +36,7 @@ func rubberStamp(of task.AgentTally, most task.PairTally) []string {
 		marks = append(marks, "never rejects")
 	}
 	if of.MeanVerdictMs != nil && *of.MeanVerdictMs < HastyMean.Milliseconds() {
-		marks = append(marks, "decides in under "+inWords(HastyMean))
+		marks = append(marks, "decides in under "+words.Age(HastyMean))
 	}
 	if on := most.Verified + most.Rejected; on*100 >= given*OneProverPercent {
 		marks = append(marks, fmt.Sprintf("%s of its %d verdicts are on %s", percent(on, given), given, most.Prover))
@@ -62,31 +63,4 @@ func percentOf(part, whole int64) int64 {
 		return 99
 	}
 	return rounded
-}
-
-// spokenFinely is a time in its two largest units.
-func spokenFinely(d time.Duration) string {
-	const day = 24 * time.Hour
-	d = max(d, 0)
-	for _, unit := range []struct {
-		whole, part time.Duration
-		names       [2]string
-	}{
-		{day, time.Hour, [2]string{"d", "h"}},
-		{time.Hour, time.Minute, [2]string{"h", "min"}},
-		{time.Minute, time.Second, [2]string{"min", "s"}},
-	} {
-		if d < unit.whole {
-			continue
-		}
-		said := fmt.Sprintf("%d %s", d/unit.whole, unit.names[0])
-		if rest := d % unit.whole / unit.part; rest > 0 {
-			said += fmt.Sprintf(" %d %s", rest, unit.names[1])
-		}
-		return said
-	}
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return fmt.Sprintf("%d s", d/time.Second)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // resultsShown bounds the results of a component on its page.
@@ -135,7 +136,7 @@ func (s *site) addResults(r *http.Request, view *componentView) error {
 	for _, kept := range page.Results {
 		view.Results = append(view.Results, resultRow{
 			KeptResult: kept, At: s.parsed(kept.ProbedAt), Causes: sentencesOf(kept.Causes),
-			Took: tookWords(time.Duration(kept.LatencyMs * float64(time.Millisecond))),
+			Took: words.Took(time.Duration(kept.LatencyMs * float64(time.Millisecond))),
 			Here: view.Result != nil && view.Result.ID == kept.ResultID,
 		})
 	}
@@ -151,7 +152,7 @@ func (s *site) outcome(ctx context.Context, name, id string) string {
 	if err != nil || kept.Component != name {
 		return ""
 	}
-	said := fmt.Sprintf("Probed: %s in %s.", kept.Outcome, tookWords(time.Duration(kept.LatencyMs*float64(time.Millisecond))))
+	said := fmt.Sprintf("Probed: %s in %s.", kept.Outcome, words.Took(time.Duration(kept.LatencyMs*float64(time.Millisecond))))
 	return strings.Join(append([]string{said}, sentencesOf(kept.Causes)...), " ")
 }
 
@@ -162,7 +163,7 @@ func (s *site) schedule(name string) string {
 		return ""
 	}
 	policy := component.Policy()
-	exactly := func(d time.Duration) string { return unbroken(strings.Replace(spokenFinely(d), ".0 s", " s", 1)) }
+	exactly := func(d time.Duration) string { return unbroken(strings.Replace(words.Finely(d), ".0 s", " s", 1)) }
 	said := fmt.Sprintf("probed every %s; a result counts for %s", exactly(policy.Interval), exactly(policy.TTL))
 	if policy.Rise > 1 {
 		said += fmt.Sprintf("; %d passes in a row make it available", policy.Rise)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // What of a result is shown.
@@ -96,7 +97,7 @@ func (v *resultView) fill(s *site, component string, result registry.Result) {
 		v.ofHarness(s, of)
 	default:
 		for _, part := range summary.Parts {
-			v.Parts = append(v.Parts, partView{Name: part.Part, OK: part.OK, Took: tookWords(part.Took)})
+			v.Parts = append(v.Parts, partView{Name: part.Part, OK: part.OK, Took: words.Took(part.Took)})
 		}
 		v.fact("Why", summary.Reason)
 	}
@@ -122,7 +123,7 @@ func (v *resultView) code(name, value string) {
 func (v *resultView) part(name string, got registry.GateResult) {
 	made := partView{Name: name, OK: got.OK, Cause: got.Cause, Detail: got.Detail, Transcript: v.transcriptOf(got.Transcript)}
 	if got.LatencyMs > 0 {
-		made.Took = tookWords(time.Duration(got.LatencyMs * float64(time.Millisecond)))
+		made.Took = words.Took(time.Duration(got.LatencyMs * float64(time.Millisecond)))
 	}
 	if got.OK {
 		made.Cause = ""
@@ -331,13 +332,13 @@ func (v *resultView) ofHarness(s *site, of *registry.HarnessResult) {
 
 // severitiesInWords counts the findings of a report, the worst first.
 func severitiesInWords(counts map[registry.Severity]int) string {
-	var words []string
+	var said []string
 	for _, severity := range slices.Backward(registry.Severities()) {
 		if n := counts[severity]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, severity))
+			said = append(said, fmt.Sprintf("%d %s", n, severity))
 		}
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(said, ", ")
 }
 
 // phase is a part of the time that an exchange took.
@@ -357,7 +358,7 @@ func phasesInWords(phases []phase) string {
 	var said []string
 	for _, each := range phases {
 		if each.ms > 0 {
-			said = append(said, unbroken(each.name+" "+tookWords(time.Duration(each.ms*float64(time.Millisecond)))))
+			said = append(said, unbroken(each.name+" "+words.Took(time.Duration(each.ms*float64(time.Millisecond)))))
 		}
 	}
 	return strings.Join(said, ", ")

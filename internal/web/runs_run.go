@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // runView is the page of one run.
@@ -250,7 +251,7 @@ func roleOf(place, all int) string {
 func demandsOf(slot *registry.SlotView) string {
 	demands := []string{"a fresh probe that passes"}
 	if slot.MaxAgeMs > 0 {
-		demands = []string{"a probe that passed within the last " + inWords(milliseconds(slot.MaxAgeMs))}
+		demands = []string{"a probe that passed within the last " + words.Age(milliseconds(slot.MaxAgeMs))}
 	}
 	switch len(slot.RequireTools) {
 	case 0:

@@ -188,22 +188,7 @@ func (m moment) ISO() string { return registry.Timestamp(m.when) }
 func (m moment) UTC() string { return m.when.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
 // Age is how long ago it was, in its largest unit.
-func (m moment) Age() string { return inWords(m.now.Sub(m.when)) }
-
-// inWords is a time in its largest unit.
-func inWords(d time.Duration) string {
-	const day = 24 * time.Hour
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	}
-	return fmt.Sprintf("%d days", d/day)
-}
+func (m moment) Age() string { return words.Age(m.now.Sub(m.when)) }
 
 // pathOf is the path of a pattern without a wildcard.
 func pathOf(pattern string) string {

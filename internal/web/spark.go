@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // The measures of a row of bars, in its own units.
@@ -64,34 +65,21 @@ func sparkOf(recent []registry.RecentResult) spark {
 		made.Bars = append(made.Bars, sparkMark{result.Outcome, i * sparkStep, sparkHeight - height, height})
 	}
 	last := recent[len(recent)-1].Latency
-	made.Last = tookWords(last)
+	made.Last = words.Took(last)
 	made.Alt = fmt.Sprintf("the latest %s: %s; the newest took %s, the longest %s",
-		counted(len(recent), "probe"), outcomesInWords(counts), made.Last, tookWords(most))
+		counted(len(recent), "probe"), outcomesInWords(counts), made.Last, words.Took(most))
 	return made
 }
 
 // outcomesInWords counts outcomes.
 func outcomesInWords(counts map[registry.Outcome]int) string {
-	var words []string
+	var said []string
 	for _, outcome := range []registry.Outcome{registry.OutcomePassed, registry.OutcomeFailed, registry.OutcomeUndecided} {
 		if counts[outcome] > 0 {
-			words = append(words, fmt.Sprintf("%d %s", counts[outcome], outcome))
+			said = append(said, fmt.Sprintf("%d %s", counts[outcome], outcome))
 		}
 	}
-	return strings.Join(words, ", ")
-}
-
-// tookWords is how long something took.
-func tookWords(d time.Duration) string {
-	switch ms := float64(d) / float64(time.Millisecond); {
-	case ms < 10:
-		return fmt.Sprintf("%.1f ms", ms)
-	case ms < 1000:
-		return fmt.Sprintf("%.0f ms", ms)
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", ms/1000)
-	}
-	return spokenFinely(d)
+	return strings.Join(said, ", ")
 }
 
 // strip is the hourly sums of a component as a column for each hour, the newest last:
@@ -188,7 +176,7 @@ func hourOf(hour *registry.Hour) stripHour {
 		}
 	}
 	if all := hour.Passed + hour.Failed + hour.Undecided; all > 0 {
-		drawn.Latency = tookWords(time.Duration(hour.LatencyMs.Sum / float64(all) * float64(time.Millisecond)))
+		drawn.Latency = words.Took(time.Duration(hour.LatencyMs.Sum / float64(all) * float64(time.Millisecond)))
 	}
 	return drawn
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // taskView is the page of one task.
@@ -164,7 +165,7 @@ func (s *site) stepsOf(told task.Task, transitions []task.Transition) []taskStep
 			steps[i].Principal = transitions[i].Principal.Kind + " " + transitions[i].Principal.ID
 		}
 		if i > 0 {
-			steps[i].After = inWords(change.At.Time().Sub(told.History[i-1].At.Time()))
+			steps[i].After = words.Age(change.At.Time().Sub(told.History[i-1].At.Time()))
 		}
 	}
 	return steps

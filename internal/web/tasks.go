@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/task"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // LongWait is after how long the pages mark a claim that waits for a verdict, where
@@ -104,7 +105,7 @@ func (s *site) showTasks(r *http.Request) (frame, error) {
 	asked := askTasks(r.URL.Query())
 	made := frame{Title: "Tasks", Topics: []string{topicTasks}}
 	view := tasksView{
-		Status: asked.status, Order: asked.order, Filters: asked.fields(), Heading: asked.heading(), LongWait: inWords(s.longWait()),
+		Status: asked.status, Order: asked.order, Filters: asked.fields(), Heading: asked.heading(), LongWait: words.Age(s.longWait()),
 		Filtered: len(asked.filter) > 0, Unfiltered: tasksAsked{status: asked.status, order: asked.order}.address(),
 	}
 	page, err := s.Tasks.List(r.Context(), asked.query())

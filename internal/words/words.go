@@ -1,5 +1,5 @@
-// Package words owns how pages and commands put things to people alike: numbers of
-// things, and text of strangers.
+// Package words owns how things are put to people alike: numbers of things, times,
+// and text of strangers.
 //
 // It must not know who reads, nor where.
 package words
