@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 )
@@ -45,8 +46,11 @@ type dialect struct {
 	create createFunc
 }
 
+// ledHere is where a text leaves room for the condition of led.
+const ledHere = "{led}"
+
 // led completes a text by the condition that the component, which the index of the
 // purpose and the order begin with, equals a value.
 func (d *dialect) led(text, value string) string {
-	return fmt.Sprintf(text, fmt.Sprintf(d.leads, "component", value))
+	return strings.Replace(text, ledHere, fmt.Sprintf(d.leads, "component", value), 1)
 }

@@ -22,7 +22,7 @@ const (
 	selectKept = `SELECT id, component, kind, probed_at, outcome, causes, reason, degraded, latency, `
 	ofResult   = `coalesce(document, (SELECT document FROM components WHERE name = results.component AND result_id = results.id), '')
 FROM results WHERE id = $1`
-	ofComponent = `'' FROM results WHERE %s AND id < $2 ORDER BY component DESC, id DESC LIMIT $3` // for dialect.led
+	ofComponent = `'' FROM results WHERE {led} AND id < $2 ORDER BY component DESC, id DESC LIMIT $3` // for dialect.led
 
 	// selectRecent is completed by dialect.listed and ofRecent, which is for
 	// dialect.led. The results of each component are one text, so that they are looked
@@ -30,7 +30,7 @@ FROM results WHERE id = $1`
 	selectRecent = `WITH named (name) AS (`
 	ofRecent     = `)
 SELECT name, coalesce((SELECT string_agg(outcome || CAST($3 AS TEXT) || latency || CAST($3 AS TEXT) || CAST(proof AS TEXT), CAST($4 AS TEXT) ORDER BY id)
-	FROM (SELECT outcome, latency, proof, id FROM results WHERE %s ORDER BY component DESC, id DESC LIMIT $2) AS latest), '') FROM named`
+	FROM (SELECT outcome, latency, proof, id FROM results WHERE {led} ORDER BY component DESC, id DESC LIMIT $2) AS latest), '') FROM named`
 
 	// What separates the fields of such a text, and its results: no JSON holds them.
 	fieldEnd, resultEnd = "\x1f", "\x1e"
@@ -40,11 +40,11 @@ SELECT name, coalesce((SELECT string_agg(outcome || CAST($3 AS TEXT) || latency 
 
 	// For dialect.led.
 	selectHours = `SELECT component, start, passed, failed, undecided, latency_sum, latency_max FROM hours
-WHERE %s AND start >= $2 ORDER BY component DESC, start DESC LIMIT $3`
+WHERE {led} AND start >= $2 ORDER BY component DESC, start DESC LIMIT $3`
 
 	selectChanges   = `SELECT component, at, from_status, to_status, causes, result_id FROM changes`
 	ofAll           = ` ORDER BY number DESC LIMIT $1`
-	ofOneComponent  = ` WHERE %s ORDER BY component DESC, number DESC LIMIT $2` // for dialect.led
+	ofOneComponent  = ` WHERE {led} ORDER BY component DESC, number DESC LIMIT $2` // for dialect.led
 	changesInserted = `INSERT INTO changes (component, at, from_status, to_status, causes, result_id)`
 )
 

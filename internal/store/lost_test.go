@@ -77,18 +77,27 @@ func TestRegistry_meetsAnIndexWithEveryList(t *testing.T) {
 		led(selectHours):                    "INDEX hours_by_component (component=? AND start>?)",
 		selectChanges + ofAll:               "SCAN changes",
 		led(selectChanges + ofOneComponent): "INDEX changes_by_component (component=?)",
-		selectPreflights:                    "INDEX sqlite_autoindex_preflights_1 (run=?)",
+		selectPreflights:                    "INDEX sqlite_autoindex_preflights_1 (run=? AND (at,digest)<(?,?))",
 		selectOldResults:                    "INDEX sqlite_autoindex_results_1 (id<?)",
 		selectOldHours:                      "PRIMARY KEY (start<?)",
 		selectLoose:                         "COVERING INDEX tool_lists_loose",
 		selectSurplusPreflights:             "COVERING INDEX sqlite_autoindex_preflights_1",
 	} {
-		steps, err := all(t.Context(), engine.reader, scanPlan, "EXPLAIN QUERY PLAN "+text, "x", "y", 20)
+		steps, err := all(t.Context(), engine.reader, scanPlan, "EXPLAIN QUERY PLAN "+text, "x", "y", 20, 20)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		if told := strings.Join(steps, "; "); !strings.Contains(told, want) || strings.Contains(told, "TEMP B-TREE FOR ORDER BY") {
 			t.Errorf("%s: got the plan %q, want %q", text, told, want)
 		}
+	}
+}
+
+// A text of SQL may hold signs that formats give a meaning.
+func TestLed_leavesTheRestOfATextAsItIs(t *testing.T) {
+	const want = `SELECT 1 WHERE a LIKE '%s 100%' AND component = $1 AND b % 2 = 0`
+	sqlite := sqliteDialect()
+	if got := sqlite.led(`SELECT 1 WHERE a LIKE '%s 100%' AND {led} AND b % 2 = 0`, "$1"); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
