@@ -143,6 +143,24 @@ func (r *relay) create(t *testing.T, title string) string {
 	return id
 }
 
+// claim claims a task, and returns when those who listen were told.
+func (r *relay) claim(t *testing.T, id string) {
+	t.Helper()
+	listening, err := http.Get(r.server + "/api/v1/events?task_id=" + id)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer listening.Body.Close()
+	r.post(t, "/tasks/"+id+"/claim", `{"agent_id":"builder","evidence":"it is done"}`)
+	for lines := bufio.NewScanner(listening.Body); lines.Scan(); {
+		if strings.Contains(lines.Text(), `"claimed"`) {
+			return
+		}
+	}
+	t.Error("nobody is told of the claim")
+}
+
 // TestStream_losesNothing has a real browser begin late, and lose its connection.
 func TestStream_losesNothing(t *testing.T) { //nolint:tparallel // its parts share the connections of one browser
 	t.Parallel()
@@ -162,7 +180,7 @@ func beginLate(t *testing.T, r *relay, p *tab) {
 	id := r.create(t, "Begin late")
 	r.before = func(_ http.ResponseWriter, request *http.Request) bool {
 		if request.URL.Path == "/assets/live.js" {
-			r.post(t, "/tasks/"+id+"/claim", `{"agent_id":"builder","evidence":"it is done"}`)
+			r.claim(t, id)
 		}
 		return false
 	}
