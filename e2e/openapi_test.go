@@ -44,6 +44,7 @@ func TestOpenAPI_makesAClientThatWorks(t *testing.T) {
 
 	var got struct {
 		Status, VerifiedBy, Missing string
+		Resumed                     string
 		Refused                     struct {
 			Status       int
 			Code, Detail string
@@ -72,6 +73,9 @@ func TestOpenAPI_makesAClientThatWorks(t *testing.T) {
 	}
 	if told := strings.Join(got.Events, "\n"); !strings.Contains(told, "pending") || !strings.Contains(told, "claimed") || !strings.Contains(told, "verified") {
 		t.Errorf("the stream tells\n%s", told)
+	}
+	if !strings.Contains(got.Resumed, "pending") {
+		t.Errorf("a client that lost the stream before the first event is told %q when it is back", got.Resumed)
 	}
 }
 

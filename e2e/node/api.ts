@@ -21,6 +21,45 @@ function refusal(answer: { data?: unknown; error?: Problem; response?: Response 
   return answer.error;
 }
 
+// cut is an answer whose stream breaks after its first event.
+function cut(answer: Response): Response {
+  const reader = answer.body!.getReader();
+  let told = "";
+  return new Response(new ReadableStream({
+    async pull(controller) {
+      if (told.includes("event: ready")) {
+        await reader.cancel();
+        throw new Error("the stream is broken");
+      }
+      const { value } = await reader.read();
+      told += new TextDecoder().decode(value);
+      controller.enqueue(value);
+    },
+  }, { highWaterMark: 0 }), answer);
+}
+
+// resume loses a stream before anything happened, and returns what it is told when it
+// has come back.
+async function resume(): Promise<string> {
+  const leaving = new AbortController();
+  let asked = 0;
+  const { stream } = await streamEvents({
+    query: { kind: "task" }, signal: leaving.signal,
+    fetch: async (request: RequestInfo | URL) => {
+      if (asked++ === 0) return cut(await fetch(request));
+      await createTask({ body: { title: "Happen while nobody listens", acceptance_criteria: ["it did"], created_by: "planner" } });
+      return fetch(request);
+    },
+  });
+  for await (const event of stream) {
+    const told = JSON.stringify(event);
+    if (!told.includes("task_id")) continue;
+    leaving.abort();
+    return told;
+  }
+  return "";
+}
+
 async function main() {
   const leaving = new AbortController();
   const { stream } = await streamEvents({ signal: leaving.signal });
@@ -54,11 +93,12 @@ async function main() {
 
   await listening;
   leaving.abort();
+  const resumed = await resume();
 
   process.stdout.write(JSON.stringify({
     status: task.status, verifiedBy: task.verified_by, refused: { status: refused.status, code: refused.code, detail: refused.detail }, missing: missing.code,
     pages: [waiting.tasks[0]?.title, next.tasks[0]?.title], statuses, causes: sast.causes, passed: probed.passed, runs,
-    release: release.allowed, nightly: nightly.allowed, ticket: nightly.ticket !== undefined, events,
+    release: release.allowed, nightly: nightly.allowed, ticket: nightly.ticket !== undefined, events, resumed,
   }));
 }
 
