@@ -93,7 +93,7 @@ type Filter struct {
 	// same moment by their ids; pending tasks by their ids alone, which tell the same.
 	// It needs a Status.
 	OldestFirst bool
-	After       Place // only tasks after it; zero for the first page
+	After       Place // only tasks after it, a place of the same list; zero for the first page
 	Limit       int
 }
 

@@ -112,6 +112,9 @@ func (m *machine) list(t *rapid.T, agent, other task.AgentID) {
 			filter.Before = last
 		} else if known, err := m.oracle.Task(m.ctx, last); err == nil {
 			filter.After = task.Place{At: known.History[len(known.History)-1].At, ID: last}
+			if filter.Status == task.Pending {
+				filter.After.At = known.CreatedAt // as a page of pending tasks had it
+			}
 		}
 	}
 	want, wantErr := everyPage(m.ctx, m.oracle, filter)
