@@ -102,6 +102,21 @@ type Said struct {
 	Title     string           `json:"title,omitempty"`      // of a task; untrusted text
 	ClaimedBy string           `json:"claimed_by,omitempty"` // of a task
 	Ended     string           `json:"ended,omitempty"`      // how it ended
+
+	// Replaced is no part of a message: alerts of the same key before this one that
+	// receivers may think fire, at most one for each receiver and one more.
+	Replaced []Replaced `json:"replaced,omitempty"`
+}
+
+// Replaced is an alert in whose place another one came before all receivers had
+// taken its end: what that end needs.
+type Replaced struct {
+	ID        string         `json:"id"`
+	Since     time.Time      `json:"since"`
+	EndedAt   time.Time      `json:"ended_at"`
+	Ended     string         `json:"ended"` // how it ended
+	Component registry.Kind  `json:"component_kind,omitempty"`
+	Cause     registry.Cause `json:"cause,omitempty"` // the first one
 }
 
 // Fallback is a slot that a run started with on a fallback.

@@ -141,7 +141,9 @@ func (b *book) spent(now time.Time, receivers []Receiver, limit int) []string {
 			continue
 		}
 		open := slices.ContainsFunc(receivers, func(r Receiver) bool {
-			_, is := due(a, b.deliveries[told{r.Name, key}], 0, now)
+			d := b.deliveries[told{r.Name, key}]
+			next := a.next(d)
+			_, is := due(&next, d, 0, now)
 			return is && r.wants(a.Kind)
 		})
 		if !open || ago > ForgetAfter {
@@ -190,15 +192,14 @@ func (b *book) pending(r *Receiver, again time.Duration, now time.Time) []pendin
 			continue
 		}
 		d := b.deliveries[told{r.Name, key}]
-		at, is := due(a, d, again, now)
-		if !is {
-			continue
-		}
-		next := pending{alert: *a, due: at, delivery: Delivery{Receiver: r.Name, Key: key}}
+		one := pending{alert: a.next(d), delivery: Delivery{Receiver: r.Name, Key: key}}
 		if d != nil {
-			next.delivery = *d
+			one.delivery = *d
 		}
-		found = append(found, next)
+		var is bool
+		if one.due, is = due(&one.alert, d, again, now); is {
+			found = append(found, one)
+		}
 	}
 	slices.SortFunc(found, func(x, y pending) int {
 		return cmp.Or(cmp.Compare(x.waits(now), y.waits(now)), cmp.Compare(x.alert.Kind.place(), y.alert.Kind.place()),
@@ -217,7 +218,11 @@ func (b *book) hold(of []pending) []pending {
 	defer b.mu.Unlock()
 	held := of[:0:0]
 	for i := range of {
-		if a, is := b.alerts[of[i].alert.Key]; is && (Word{a.ID, a.State}) == of[i].word() {
+		a, is := b.alerts[of[i].alert.Key]
+		if !is {
+			continue
+		}
+		if next := a.next(b.deliveries[told{of[i].delivery.Receiver, a.Key}]); (Word{next.ID, next.State}) == of[i].word() {
 			b.busy[a.Key]++
 			held = append(held, of[i])
 		}

@@ -135,7 +135,10 @@ func (d *database) happen(kind feed.Kind, subject, what string, at time.Time) {
 
 // preflight keeps a preflight of the run nightly; without a filler it is refused.
 func (d *database) preflight(filler string) {
-	made := preflightOf(filler)
+	d.keep(preflightOf(filler))
+}
+
+func (d *database) keep(made registry.Preflight) {
 	what := feed.Refused
 	switch {
 	case made.Slots[0].Fallback:

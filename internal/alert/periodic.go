@@ -45,10 +45,12 @@ func (s *shift) recheck(ctx context.Context) error {
 
 // keep writes an alert for which there is always room.
 func (s *shift) keep(ctx context.Context, a Alert) error {
-	if err := s.write(ctx, &Change{Alerts: []Alert{a}}); err != nil {
+	made := []Alert{a}
+	s.book.replace(made, s.settings.Receivers, s.Now())
+	if err := s.write(ctx, &Change{Alerts: made}); err != nil {
 		return err
 	}
-	s.announce(ctx, []Alert{a})
+	s.announce(ctx, made)
 	return nil
 }
 

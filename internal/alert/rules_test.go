@@ -149,13 +149,18 @@ func TestAlerter_tellsAStartOnAFallbackAndItsEnd(t *testing.T) {
 		pass(soon)
 		on.preflight("") // A refused one starts nothing.
 		pass(soon)
-		expect(t, to, "run:nightly firing", "run:nightly firing")
+		expect(t, to, "run:nightly firing", "run:nightly resolved", "run:nightly firing")
+		if end := to.attempts()[1].message; end.AlertID != got.AlertID || end.Since != got.Since || end.EndedAt == nil || *end.EndedAt != to.attempts()[2].message.Since ||
+			end.Summary != "nightly started on other fallbacks" {
+			t.Errorf("the end of %+v is %+v", got, end)
+		}
 		on.preflight("asm")
 		pass(soon)
-		expect(t, to, "run:nightly firing", "run:nightly firing", "run:nightly resolved")
+		expect(t, to, "run:nightly firing", "run:nightly resolved", "run:nightly firing", "run:nightly resolved")
 		on.preflight("asm-eu")
 		pass(alert.RunFor + 15*time.Second)
-		expect(t, to, "run:nightly firing", "run:nightly firing", "run:nightly resolved", "run:nightly firing", "run:nightly resolved")
+		expect(t, to, "run:nightly firing", "run:nightly resolved", "run:nightly firing", "run:nightly resolved", "run:nightly firing", "run:nightly resolved")
+		expectPairs(t, to)
 	})
 }
 

@@ -47,8 +47,10 @@ func (a *Alerter) serve(ctx context.Context, hold *lease.Hold) error {
 	a.Observer.Alerting(true)
 	defer a.Observer.Firing(map[string]int{})
 	defer a.Observer.Alerting(false)
-	for a.wanted() {
-		if err := a.newShift(hold).run(ctx); !errors.Is(err, errReloaded) {
+	for reloaded := false; a.wanted(); reloaded = true {
+		s := a.newShift(hold)
+		s.reloaded = reloaded
+		if err := s.run(ctx); !errors.Is(err, errReloaded) {
 			return err
 		}
 	}
@@ -64,6 +66,9 @@ func (s *shift) run(ctx context.Context) error {
 		return err
 	}
 	s.book = newBook(kept, s.MaxOpen)
+	if s.reloaded { // What could not be told may be told with the new settings.
+		s.book.retry(s.Now())
+	}
 	s.Observer.Firing(s.book.counts())
 	group, ctx := errgroup.WithContext(ctx)
 	// What is being told when the shift ends may be told to its end.

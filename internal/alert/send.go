@@ -31,6 +31,7 @@ const (
 
 // outcome is what came of an attempt to tell a receiver.
 type outcome struct {
+	status  int           // of the answer; 0 when there was none
 	err     error         // nil when it was taken
 	final   bool          // trying again is of no use
 	unheard bool          // the receiver has surely not taken it
@@ -91,21 +92,26 @@ func post(ctx context.Context, client *http.Client, r *request, now time.Time) o
 	return judge(answer, now)
 }
 
-// judge says what an answer means.
+// judge says what an answer means. Final is only what is said of this very message:
+// whoever refuses anything else may have a token, a path or a proxy that is soon right
+// again. By 410 a receiver asks not to be told any more (Standard Webhooks, "Delivery
+// success and failure"); it is asked as rarely as one can ask for.
 func judge(answer *http.Response, now time.Time) outcome {
 	code := answer.StatusCode
 	if code >= http.StatusOK && code < http.StatusMultipleChoices {
-		return outcome{}
+		return outcome{status: code}
 	}
-	o := outcome{err: fmt.Errorf("it answered with the status %d", code), after: retryAfter(answer.Header.Get("Retry-After"), now)}
+	o := outcome{
+		status: code, err: fmt.Errorf("it answered with the status %d", code), after: retryAfter(answer.Header.Get("Retry-After"), now),
+		unheard: code < http.StatusInternalServerError || code == http.StatusServiceUnavailable,
+	}
 	switch {
-	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
-		o.unheard = true
-	case code < http.StatusInternalServerError:
-		o.final, o.unheard = true, true
-		if code < http.StatusBadRequest {
-			o.err = fmt.Errorf("it answered with the status %d; redirects are not followed", code)
-		}
+	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
+		o.final = true
+	case code == http.StatusGone:
+		o.after = maxAsked
+	case code < http.StatusBadRequest:
+		o.err = fmt.Errorf("it answered with the status %d; redirects are not followed", code)
 	}
 	return o
 }

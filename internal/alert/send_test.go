@@ -79,8 +79,9 @@ func TestPost_judgesWhatReceiversDoAndRepeatsNothingOfIt(t *testing.T) {
 	}{
 		"takes it":              {url: status(http.StatusNoContent)},
 		"refuses connections":   {refusing, "connection refused", false, true},
-		"redirects":             {status(http.StatusTemporaryRedirect), "it answered with the status 307; redirects are not followed", true, true},
-		"refuses the request":   {status(http.StatusForbidden), "it answered with the status 403", true, true},
+		"redirects":             {status(http.StatusTemporaryRedirect), "it answered with the status 307; redirects are not followed", false, true},
+		"refuses the request":   {status(http.StatusUnprocessableEntity), "it answered with the status 422", true, true},
+		"refuses the token":     {status(http.StatusForbidden), "it answered with the status 403", false, true},
 		"breaks":                {status(http.StatusInternalServerError), "it answered with the status 500", false, false},
 		"ends the connection":   {rude(t, ""), "it ended the connection before it had answered", false, false},
 		"speaks another tongue": {rude(t, "220 secret-path hunter2 ESMTP\r\n"), "its answer could not be read as HTTP", false, false},

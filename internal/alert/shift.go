@@ -31,6 +31,7 @@ type shift struct {
 	*Alerter
 
 	hold      *lease.Hold
+	reloaded  bool // there were other settings before, under the same hold
 	settings  Settings
 	receivers []*reception
 	book      *book
@@ -198,6 +199,7 @@ func (s *shift) made(ctx context.Context, events []feed.Event) ([]Alert, error) 
 // feed, and has them told.
 func (s *shift) make(ctx context.Context, made []Alert, move *Move) error {
 	admitted, refused := s.book.admit(made)
+	s.book.replace(admitted, s.settings.Receivers, s.Now())
 	s.noRoom = s.noRoom || refused
 	for len(admitted) > MaxWritten {
 		if err := s.write(ctx, &Change{Alerts: admitted[:MaxWritten]}); err != nil {

@@ -86,11 +86,12 @@ func TestTell_givesUpAfterADay(t *testing.T) {
 	})
 }
 
-func TestTell_givesUpAtOnceWhatIsRefusedForGood(t *testing.T) {
+func TestTell_givesUpAtOnceOnlyWhatIsBadItself(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{
-		http.StatusBadRequest: "given up", http.StatusUnauthorized: "given up", http.StatusNotFound: "given up", http.StatusGone: "given up",
-		http.StatusFound: "given up", http.StatusPermanentRedirect: "given up",
+		http.StatusBadRequest: "given up", http.StatusRequestEntityTooLarge: "given up", http.StatusUnprocessableEntity: "given up",
+		http.StatusUnauthorized: "tried again", http.StatusForbidden: "tried again", http.StatusNotFound: "tried again",
+		http.StatusMethodNotAllowed: "tried again", http.StatusFound: "tried again", http.StatusPermanentRedirect: "tried again",
 		http.StatusRequestTimeout: "tried again", http.StatusTooEarly: "tried again", http.StatusTooManyRequests: "tried again",
 		http.StatusInternalServerError: "tried again", http.StatusBadGateway: "tried again", http.StatusServiceUnavailable: "tried again",
 	} {
@@ -115,13 +116,17 @@ func TestTell_givesUpAtOnceWhatIsRefusedForGood(t *testing.T) {
 func TestTell_leavesAReceiverAloneForAsLongAsItAsks(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string][2]time.Duration{
-		"90": {90 * time.Second, 92 * time.Second}, "999999": {time.Hour, time.Hour + 2*time.Second}, "soon": {0, 2 * time.Second}, "-5": {0, 2 * time.Second},
+		"gone": {time.Hour, time.Hour + 2*time.Second},
+		"90":   {90 * time.Second, 92 * time.Second}, "999999": {time.Hour, time.Hour + 2*time.Second}, "soon": {0, 2 * time.Second}, "-5": {0, 2 * time.Second},
 		"date": {5 * time.Minute, 5*time.Minute + 3*time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			on, to := newDatabase("asm"), &endpoint{}
 			to.answers(func(context.Context, attempt) (int, http.Header, error) {
 				header := asked
+				if header == "gone" {
+					return http.StatusGone, nil, nil
+				}
 				if header == "date" {
 					header = time.Now().Add(5*time.Minute + time.Second).UTC().Format(http.TimeFormat)
 				}

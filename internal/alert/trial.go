@@ -13,6 +13,7 @@ import (
 type Trial struct {
 	Receiver string
 	Protocol Protocol
+	Status   int   // of the answer; 0 when there was none
 	Err      error // nil when it was taken; it holds no secret
 }
 
@@ -28,25 +29,26 @@ func Try(ctx context.Context, settings *Settings, resolve func(reference string)
 		receiver := &settings.Receivers[i]
 		trials[i] = Trial{Receiver: receiver.Name, Protocol: receiver.Protocol}
 		sending.Go(func() {
-			trials[i].Err = try(ctx, client, maker{receiver, settings.PublicURL, resolve}, now)
+			trials[i].Status, trials[i].Err = try(ctx, client, maker{receiver, settings.PublicURL, resolve}, now)
 		})
 	}
 	sending.Wait()
 	return trials
 }
 
-func try(ctx context.Context, client *http.Client, to maker, now time.Time) error {
+func try(ctx context.Context, client *http.Client, to maker, now time.Time) (status int, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	test := testAlert(now)
 	test.ID = id.String()
 	made, err := to.request([]pending{{alert: test}}, now)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return post(ctx, client, made, now).err
+	o := post(ctx, client, made, now)
+	return o.status, o.err
 }
 
 // testAlert is an alert that says of itself that it is a test.

@@ -2,6 +2,7 @@ package alert_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -37,6 +38,8 @@ func TestTry_tellsEachReceiverOnceAndSaysWhatCameOfIt(t *testing.T) {
 		switch r.URL.Path {
 		case "/refuses":
 			w.WriteHeader(http.StatusForbidden)
+		case "/chat":
+			w.WriteHeader(http.StatusAccepted)
 		case "/signed":
 			verifier, err := standardwebhooks.NewWebhook(trialKey)
 			if err != nil || verifier.VerifyIgnoringTimestamp(body, r.Header) != nil {
@@ -61,15 +64,15 @@ func TestTry_tellsEachReceiverOnceAndSaysWhatCameOfIt(t *testing.T) {
 	now := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
 	var got []string
 	for _, trial := range alert.Try(t.Context(), &settings, resolve, now) {
-		said := "taken"
+		said := fmt.Sprintf("%d taken", trial.Status)
 		if trial.Err != nil {
-			said = trial.Err.Error()
+			said = fmt.Sprintf("%d %v", trial.Status, trial.Err)
 		}
 		got = append(got, trial.Receiver+": "+said)
 	}
 	want := []string{
-		"signed: taken", "chat: taken", "refuses: it answered with the status 403",
-		"unset: the secret to sign with: the secret cannot be had", "prometheus: taken",
+		"signed: 200 taken", "chat: 202 taken", "refuses: 403 it answered with the status 403",
+		"unset: 0 the secret to sign with: the secret cannot be had", "prometheus: 200 taken",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("trials (-want +got):\n%s", diff)

@@ -47,6 +47,7 @@ type configChecked struct {
 type checkedTest struct {
 	Receiver string `json:"receiver"`
 	Taken    bool   `json:"taken"`
+	Status   int    `json:"status,omitempty"` // of the receiver's answer
 	Reason   string `json:"reason,omitempty"` // why it was not taken
 }
 
@@ -135,7 +136,7 @@ func testAlerts(ctx context.Context, p *process, file string, loaded *config.Con
 	defer showProgress(ctx, p.Err, "sending test alerts")()
 	var tests []checkedTest
 	for _, trial := range alert.Try(ctx, &settings, p.resolver().Resolve, time.Now()) {
-		test := checkedTest{Receiver: trial.Receiver, Taken: trial.Err == nil}
+		test := checkedTest{Receiver: trial.Receiver, Taken: trial.Err == nil, Status: trial.Status}
 		if trial.Err != nil {
 			test.Reason = trial.Err.Error()
 		}

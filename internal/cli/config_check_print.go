@@ -101,7 +101,7 @@ func (c configChecked) claims() string {
 func testLines(tests []checkedTest) [][2]string {
 	var lines [][2]string
 	for _, each := range tests {
-		line := "taken"
+		line := fmt.Sprintf("taken: it answered with the status %d", each.Status)
 		if !each.Taken {
 			line = "NOT taken: " + each.Reason
 		}

@@ -190,11 +190,11 @@ func TestConfigCheck_sendsATestAlertAndSaysWhoHasNotTakenIt(t *testing.T) {
 	if code, out, _ := s.run("config", "check", "sound.yaml"); code != exitYes || told.Load() != 0 || !strings.Contains(out, "when it has waited for 1h30m\n") {
 		t.Errorf("without being asked to: exit %d, %d messages\n%s", code, told.Load(), out)
 	}
-	if code, out, _ := s.run("config", "check", "sound.yaml", "--send-test-alert"); code != exitYes || told.Load() != 1 || !strings.HasSuffix(out, "\ntest alerts\n  ops  taken\n") {
+	if code, out, _ := s.run("config", "check", "sound.yaml", "--send-test-alert"); code != exitYes || told.Load() != 1 || !strings.HasSuffix(out, "\ntest alerts\n  ops  taken: it answered with the status 200\n") {
 		t.Errorf("a receiver that takes it: exit %d, %d messages\n%s", code, told.Load(), out)
 	}
 	code, out, _ := s.run("config", "check", "mixed.yaml", "--send-test-alert")
-	want := "\ntest alerts\n  ops    taken\n  chat   NOT taken: it answered with the status 403\n" +
+	want := "\ntest alerts\n  ops    taken: it answered with the status 200\n  chat   NOT taken: it answered with the status 403\n" +
 		"  unset  NOT taken: the secret to sign with: the secret at env:UNSET cannot be had: the environment variable is not set\n"
 	if code != exitNo || told.Load() != 3 || !strings.HasSuffix(out, want) || strings.Contains(out, "s3cret") {
 		t.Errorf("receivers of all sorts: exit %d, %d messages\n%s", code, told.Load(), out)
@@ -203,7 +203,8 @@ func TestConfigCheck_sendsATestAlertAndSaysWhoHasNotTakenIt(t *testing.T) {
 	var answer struct {
 		Tests []checkedTest `json:"test_alerts"`
 	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitNo || len(answer.Tests) != 3 || !answer.Tests[0].Taken || answer.Tests[1].Taken || answer.Tests[1].Reason == "" {
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitNo || len(answer.Tests) != 3 || !answer.Tests[0].Taken || answer.Tests[1].Taken || answer.Tests[1].Reason == "" ||
+		answer.Tests[0].Status != http.StatusOK || answer.Tests[1].Status != http.StatusForbidden || answer.Tests[2].Status != 0 {
 		t.Errorf("as JSON: exit %d, %v\n%s", code, err, out)
 	}
 }

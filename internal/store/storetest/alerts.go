@@ -73,7 +73,8 @@ func keptAlerts(t *testing.T, location string) {
 	fires, ends := firingAlert("asm", "id-1"), firingAlert("other", "id-2")
 	run := firingAlert("nightly", "id-3")
 	run.Kind, run.Key, run.EndsAt, run.Again = alert.OfRun, "run:nightly", day().Add(time.Hour), 2
-	run.Said = alert.Said{Slots: []alert.Fallback{{Slot: "recon", Component: "asm", Failed: []alert.Failed{{Component: "other", Causes: []registry.Cause{registry.DNS}}}}}}
+	run.Said = alert.Said{Slots: []alert.Fallback{{Slot: "recon", Component: "asm", Failed: []alert.Failed{{Component: "other", Causes: []registry.Cause{registry.DNS}}}}},
+		Replaced: []alert.Replaced{{ID: "id-0", Since: day(), EndedAt: day().Add(time.Second), Ended: "it ended", Cause: registry.DNS}}}
 	ends.State, ends.EndedAt, ends.Said.Ended = alert.Resolved, day().Add(time.Minute), "it is available again"
 	told := alert.Delivery{
 		Receiver: "ops", Key: fires.Key, Told: alert.Word{AlertID: "id-0", State: alert.Resolved}, ToldAt: day(), Heard: true,
