@@ -168,7 +168,7 @@ func TestTell_aDatabaseThatIsAwayIsLoggedOnceForAReceiver(t *testing.T) {
 		to.works()
 		pass(16 * time.Minute)
 		expect(t, to, "component:asm firing")
-		for _, line := range []string{`msg="the store fails" what="what the receiver ops is told cannot be noted"`, `msg="the store works again" what="what the receiver ops is told cannot be noted"`} {
+		for _, line := range []string{`msg="what a receiver of alerts is told cannot be noted" receiver=ops`, `msg="what a receiver of alerts is told can be noted again" receiver=ops`} {
 			if got := strings.Count(s.log.String(), line); got != 1 {
 				t.Errorf("logged %d times: %s", got, line)
 			}

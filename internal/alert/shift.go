@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/feed"
 	"github.com/countersign-dev/countersign/internal/lease"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
+	"github.com/countersign-dev/countersign/internal/trouble"
 )
 
 const (
@@ -61,7 +61,7 @@ func (a *Alerter) newShift(hold *lease.Hold) *shift {
 func (s *shift) follow(ctx context.Context) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	making := fault.Trouble{Log: s.Log, Level: slog.LevelError, What: "alerts cannot be made"}
+	making := trouble.Log{To: s.Log, Level: slog.LevelError, Fails: "alerts cannot be made", Works: "alerts can be made again"}
 	for {
 		err := s.step(ctx)
 		if errors.Is(err, registry.ErrLeaseLost) {

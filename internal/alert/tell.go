@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/lease"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/trouble"
 )
 
 const (
@@ -60,7 +60,10 @@ func (r *reception) mayHave(p *pending, now time.Time) bool {
 func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	noting := fault.Trouble{Log: s.Log, Level: slog.LevelWarn, What: "what the receiver " + r.Name + " is told cannot be noted"}
+	noting := trouble.Log{
+		To: s.Log.With(slog.String("receiver", r.Name)), Level: slog.LevelWarn,
+		Fails: "what a receiver of alerts is told cannot be noted", Works: "what a receiver of alerts is told can be noted again",
+	}
 	for {
 		select {
 		case <-ctx.Done():

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/trouble"
 )
 
 const (
@@ -61,7 +62,9 @@ func NewGlance(of *Examiner) *Glance {
 func (g *Glance) Run(ctx context.Context) error {
 	g.running.Store(true)
 	defer g.running.Store(false)
-	failing := false
+	reading := trouble.Log{
+		To: g.Log, Level: slog.LevelWarn, Fails: "the status of all components cannot be read", Works: "the status of all components can be read again",
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -72,16 +75,8 @@ func (g *Glance) Run(ctx context.Context) error {
 			return nil
 		}
 		_, err := g.renew(ctx, quietTime, glanceAge)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && !failing:
-			g.Log.WarnContext(ctx, "the status of all components cannot be read", slog.Any("cause", err))
-		case err == nil && failing:
-			g.Log.InfoContext(ctx, "the status of all components can be read again")
-		}
-		failing = err != nil
-		if failing && !pause(ctx, glanceAge) {
+		reading.Note(ctx, err)
+		if err != nil && !pause(ctx, glanceAge) {
 			return nil
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/fault"
+	"github.com/countersign-dev/countersign/internal/trouble"
 )
 
 // How the follower keeps up, and what it holds.
@@ -98,7 +98,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { f.rollUps(ctx) })
-	reading := fault.Trouble{Log: f.Log, Level: slog.LevelWarn, What: "what happens cannot be read"}
+	reading := trouble.Log{To: f.Log, Level: slog.LevelWarn, Fails: "what happens cannot be read", Works: "what happens can be read again"}
 	for ctx.Err() == nil {
 		more, err := f.advance(ctx)
 		reading.Note(ctx, err)
@@ -194,7 +194,7 @@ func (f *Follower) end() { f.change(func() { f.ended = true }) }
 
 // rollUps rolls up at every beat.
 func (f *Follower) rollUps(ctx context.Context) {
-	counting := fault.Trouble{Log: f.Log, Level: slog.LevelWarn, What: "what happened cannot be counted"}
+	counting := trouble.Log{To: f.Log, Level: slog.LevelWarn, Fails: "what happened cannot be counted", Works: "what happened can be counted again"}
 	timer := time.NewTicker(rollUpBeat)
 	defer timer.Stop()
 	for {

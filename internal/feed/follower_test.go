@@ -72,10 +72,10 @@ func TestFollower_logsAFailureOnceAndGoesOn(t *testing.T) {
 		}
 		b.stop()
 		for said, times := range map[string]int{
-			`level=WARN msg="the store fails" what="what happens cannot be read" cause="E_UNAVAILABLE: the disk is gone"`:     2,
-			`level=WARN msg="the store fails" what="what happened cannot be counted" cause="E_UNAVAILABLE: the disk is gone"`: 2,
-			`level=INFO msg="the store works again" what="what happens cannot be read"`:                                       2,
-			`level=INFO msg="the store works again" what="what happened cannot be counted"`:                                   2,
+			`level=WARN msg="what happens cannot be read" cause="E_UNAVAILABLE: the disk is gone"`:     2,
+			`level=WARN msg="what happened cannot be counted" cause="E_UNAVAILABLE: the disk is gone"`: 2,
+			`level=INFO msg="what happens can be read again"`:                                          2,
+			`level=INFO msg="what happened can be counted again"`:                                      2,
 			"level=": 8,
 		} {
 			if got := strings.Count(log.String(), said); got != times {

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/trouble"
 )
 
 // Duty is what one process at a time does under a lease.
@@ -62,7 +62,9 @@ func (d *Duty) standBy(ctx context.Context) (*Hold, bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var seen watch
-	looking := fault.Trouble{Log: d.Log, Level: slog.LevelWarn, What: "the lease on " + d.Name + " cannot be read or taken"}
+	looking := trouble.Log{
+		To: d.Log, Level: slog.LevelWarn, Fails: "the lease on " + d.Name + " cannot be read or taken", Works: "the lease on " + d.Name + " can be read and taken again",
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -151,7 +153,10 @@ func (d *Duty) work(ctx context.Context, hold *Hold) error {
 // beat shows that this process lives, until ctx is done or the lease is lost. Every
 // write that the work notes does so too.
 func (d *Duty) beat(ctx context.Context, hold *Hold) error {
-	beating := fault.Trouble{Log: d.Log, Level: slog.LevelError, What: "the lease on " + d.Name + " cannot be renewed; soon nothing more is begun under it"}
+	beating := trouble.Log{
+		To: d.Log, Level: slog.LevelError, Fails: "the lease on " + d.Name + " cannot be renewed; soon nothing more is begun under it",
+		Works: "the lease on " + d.Name + " can be renewed again",
+	}
 	for wait := beatEvery; pause(ctx, wait); {
 		began := time.Now()
 		if wait = beatEvery - hold.Silent(began); wait > 0 {

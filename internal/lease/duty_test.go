@@ -227,10 +227,10 @@ func TestDuty_aShortOutageLosesNothingAndIsToldOnce(t *testing.T) {
 			t.Error("the first has not kept the lease")
 		}
 		for what, told := range map[string]int{
-			`"the store fails" what="the lease on the watch cannot be renewed`:       first.logged(`"the store fails" what="the lease on the watch cannot be renewed`),
-			`"the store works again" what="the lease on the watch cannot be renewed`: first.logged(`"the store works again" what="the lease on the watch cannot be renewed`),
-			`"the store fails" what="the lease on the watch cannot be read`:          second.logged(`"the store fails" what="the lease on the watch cannot be read`),
-			`"the store works again" what="the lease on the watch cannot be read`:    second.logged(`"the store works again" what="the lease on the watch cannot be read`),
+			`msg="the lease on the watch cannot be renewed`:           first.logged(`msg="the lease on the watch cannot be renewed`),
+			`msg="the lease on the watch can be renewed again`:        first.logged(`msg="the lease on the watch can be renewed again`),
+			`msg="the lease on the watch cannot be read`:              second.logged(`msg="the lease on the watch cannot be read`),
+			`msg="the lease on the watch can be read and taken again`: second.logged(`msg="the lease on the watch can be read and taken again`),
 		} {
 			if told != 1 {
 				t.Errorf("%s was told %d times", what, told)
