@@ -95,7 +95,7 @@ func (c *componentShowCommand) Run(ctx context.Context, p *process, shared *comp
 			return printJSON(p.Out, view)
 		}
 		paint := painterFor(p.Out, p.Getenv)
-		text, err := componentText(&view, examined.Registered().Component(c.Name).Target(), time.Now(), paint)
+		text, err := componentText(&view, examined.Registered().Component(c.Name).Target(), examined.flags, time.Now(), paint)
 		if err != nil {
 			return err
 		}

@@ -134,12 +134,12 @@ func TestComponentText_isWorthReading(t *testing.T) {
 		title string
 		view  *registry.ComponentView
 	}{{"tools that have changed", drifting}, {"much to tell", viewed(t)}, {"nothing known yet", fresh}, {"nothing decided", undecided}} {
-		text, err := componentText(scene.view, "http://127.0.0.1:3000/\x1b[2Jmcp", at(), painter{})
+		text, err := componentText(scene.view, "http://127.0.0.1:3000/\x1b[2Jmcp", "", at(), painter{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&s.transcript, "# %s\n\n%s\n", scene.title, text)
-		coloured, err := componentText(scene.view, "http://127.0.0.1:3000/\x1b[2Jmcp", at(), painter{on: true})
+		coloured, err := componentText(scene.view, "http://127.0.0.1:3000/\x1b[2Jmcp", "", at(), painter{on: true})
 		if err != nil || uncoloured(coloured) != text {
 			t.Errorf("without its colours it reads %q, want %q (%v)", uncoloured(coloured), text, err)
 		}
@@ -150,7 +150,7 @@ func TestComponentText_isWorthReading(t *testing.T) {
 	}
 	broken := viewed(t)
 	broken.Result = []byte(`{"passed":true}`)
-	if _, err := componentText(broken, "", at(), painter{}); err == nil {
+	if _, err := componentText(broken, "", "", at(), painter{}); err == nil {
 		t.Error("a result that claims too much is shown")
 	}
 }
@@ -179,7 +179,7 @@ func TestExaminationText_showsResultsOfEveryKind(t *testing.T) {
 		{ProbedAt: at(), Outcome: registry.OutcomeFailed, Causes: []registry.Cause{registry.Refused, "unheard_of"}, Reason: "connection\n refused\x1b[2J by 127.0.0.1:9"},
 	} {
 		found := &registry.Examination{Reading: read("writer", registry.Unavailable, 0, "")}
-		fmt.Fprintf(&s.transcript, "%s\n", examinationText(found, gateless{summary}, nil, painter{}))
+		fmt.Fprintf(&s.transcript, "%s\n", examinationText(found, gateless{summary}, nil, "", painter{}))
 	}
 	s.golden(t, "examination.txt")
 	if obeyed(s.transcript.String()) {

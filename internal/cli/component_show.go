@@ -18,8 +18,9 @@ const (
 )
 
 // componentText shows all that is known of a component: its status, what is probed,
-// the newest result, then what it is used for and what became of it.
-func componentText(view *registry.ComponentView, target string, now time.Time, paint painter) (string, error) {
+// the newest result, then what it is used for and what became of it. Of the flags see
+// examining.
+func componentText(view *registry.ComponentView, target, flags string, now time.Time, paint painter) (string, error) {
 	var out strings.Builder
 	status := paintedReading(&view.Reading, 0, paint)
 	if marks := marksOf(&view.Reading); marks != "" {
@@ -54,7 +55,7 @@ func componentText(view *registry.ComponentView, target string, now time.Time, p
 		out.WriteString("\n" + resultText(result, paint))
 	}
 	if view.Drift != nil {
-		out.WriteString("\n" + driftWarning(view.Name, view.Drift, paint))
+		out.WriteString("\n" + driftWarning(view.Name, view.Drift, flags, paint))
 	}
 	if len(view.Hours) > 0 {
 		fmt.Fprintf(&out, "\n%s", hoursText(view.Hours, paint))

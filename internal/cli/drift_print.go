@@ -13,12 +13,13 @@ func trusted(names []string) string {
 	return "Accepted at first sight, since this database knew none: the tools of " + toolNames(names) + ". What changes in them is told from now on."
 }
 
-// driftWarning tells that the tools of a component are not the accepted ones.
-func driftWarning(name string, drift *registry.Drift, paint painter) string {
+// driftWarning tells that the tools of a component are not the accepted ones. Of the
+// flags see examining.
+func driftWarning(name string, drift *registry.Drift, flags string, paint painter) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "  %s\n", paint.yellow("The tools are not the accepted ones."))
 	out.WriteString(driftText(drift, paint))
-	row(&out, paint, "hint", "Look at what has changed, then accept it with countersign component accept "+oneLine(name)+", or revert it.")
+	row(&out, paint, "hint", "Look at what has changed, then accept it with countersign component accept "+oneLine(name+flags)+", or revert it.")
 	return out.String()
 }
 

@@ -40,7 +40,7 @@ func TestHarnessTable_isWorthReading(t *testing.T) {
 	gone.Resolved, gone.Scanned, gone.Subject, gone.Recent, gone.Covered, gone.Clean = none, none, none, none, none, none
 	for _, result := range []*registry.HarnessResult{&passed, &bad, &gone} {
 		found := &registry.Examination{Reading: registry.Reading{Name: "scanner-image", Kind: registry.KindHarness}}
-		fmt.Fprintf(&s.transcript, "%s\n", examinationText(found, result, nil, painter{}))
+		fmt.Fprintf(&s.transcript, "%s\n", examinationText(found, result, nil, "", painter{}))
 	}
 	s.golden(t, "harness.txt")
 	if obeyed(s.transcript.String()) {

@@ -72,7 +72,7 @@ func TestExamination_ofAKnowledgeBaseIsShownWithItsRetrieval(t *testing.T) {
 `: &empty,
 	} {
 		found := &registry.Examination{Reading: registry.Reading{Name: "handbook"}}
-		got := examinationText(found, result, nil, painter{})
+		got := examinationText(found, result, nil, "", painter{})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

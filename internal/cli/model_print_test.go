@@ -66,7 +66,7 @@ func TestExamination_ofAModelIsShown(t *testing.T) {
 	} {
 		found := &registry.Examination{Passed: result.Passed()}
 		found.Name = "writer"
-		got := examinationText(found, result, nil, painter{})
+		got := examinationText(found, result, nil, "", painter{})
 		if diff := cmp.Diff(want, strings.ReplaceAll(got, "\x1b", "ESC")); diff != "" {
 			t.Errorf("shown (-want +got):\n%s", diff)
 		}

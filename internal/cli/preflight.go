@@ -56,7 +56,7 @@ func (c *preflightCommand) Run(ctx context.Context, p *process) error {
 		if err != nil {
 			return err
 		}
-		return c.tell(p, &made)
+		return c.tell(p, &made, examined.flags)
 	})
 }
 
@@ -81,7 +81,7 @@ func (c *preflightCommand) run(examined *examining) (string, error) {
 }
 
 // tell writes the ticket and prints the answer.
-func (c *preflightCommand) tell(p *process, made *registry.Preflight) error {
+func (c *preflightCommand) tell(p *process, made *registry.Preflight, flags string) error {
 	if c.Ticket != nil && made.Ticket != nil {
 		if err := writeTicket(*c.Ticket, made.Ticket); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (c *preflightCommand) tell(p *process, made *registry.Preflight) error {
 	if p.JSON {
 		err = printJSON(p.Out, made)
 	} else {
-		err = c.print(p, made)
+		err = c.print(p, made, flags)
 	}
 	if older := c.older(made); p.JSON && older != "" {
 		err = errors.Join(err, warn(p, older))
@@ -116,7 +116,7 @@ func (c *preflightCommand) older(made *registry.Preflight) string {
 
 // print prints the text for people; what a start has to put up with goes to
 // standard error too, unless both are the terminal that has just shown it.
-func (c *preflightCommand) print(p *process, made *registry.Preflight) error {
+func (c *preflightCommand) print(p *process, made *registry.Preflight, flags string) error {
 	paint := painterFor(p.Out, p.Getenv)
 	text := preflightText(made, paint)
 	if c.Ticket != nil && made.Ticket != nil {
@@ -125,7 +125,7 @@ func (c *preflightCommand) print(p *process, made *registry.Preflight) error {
 	if older := c.older(made); older != "" {
 		text += paint.yellow(paint.fold(older)) + "\n"
 	}
-	text += afterPreflight(made, paint)
+	text += afterPreflight(made, flags, paint)
 	if _, err := io.WriteString(p.Out, text); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (c *preflightCommand) check(ctx context.Context, p *process) error {
 			err = printJSON(p.Out, report)
 		} else {
 			paint := painterFor(p.Out, p.Getenv)
-			_, err = io.WriteString(p.Out, ticketText(&report, paint)+afterCheck(&report, time.Now(), paint))
+			_, err = io.WriteString(p.Out, ticketText(&report, paint)+afterCheck(&report, examined.flags, time.Now(), paint))
 		}
 		switch {
 		case err != nil:

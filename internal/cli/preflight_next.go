@@ -17,8 +17,9 @@ import (
 const maxSteps = 5
 
 // afterPreflight is what to say below a preflight: whose tools were accepted by it,
-// and what to do next about what keeps the run from starting, or has changed.
-func afterPreflight(made *registry.Preflight, paint painter) string {
+// and what to do next about what keeps the run from starting, or has changed. Of the
+// flags see examining.
+func afterPreflight(made *registry.Preflight, flags string, paint painter) string {
 	var seen, broken, changed []string
 	for i := range made.Slots {
 		slot := &made.Slots[i]
@@ -38,34 +39,34 @@ func afterPreflight(made *registry.Preflight, paint painter) string {
 	if len(seen) > 0 {
 		fmt.Fprintf(&out, "%s\n", paint.dim(paint.fold(trusted(once(seen)))))
 	}
-	hintLines(&out, stepsFor(once(broken), once(changed)), paint)
+	hintLines(&out, stepsFor(once(broken), once(changed), flags), paint)
 	return out.String()
 }
 
 // stepsFor names the commands that say what is wrong with components, and the one
 // that accepts what has changed.
-func stepsFor(broken, changed []string) []hint {
+func stepsFor(broken, changed []string, flags string) []hint {
 	var steps []hint
 	if len(broken) > 0 {
-		steps = append(steps, hint{"What was found, and what to do:", commandsAbout(broken, "countersign component show ")})
+		steps = append(steps, hint{"What was found, and what to do:", commandsAbout(broken, flags, "countersign component show ")})
 	}
 	if len(changed) > 0 {
 		steps = append(steps, hint{
-			"Look at what has changed, then accept it:", commandsAbout(changed, "countersign component show ", "countersign component accept "),
+			"Look at what has changed, then accept it:", commandsAbout(changed, flags, "countersign component show ", "countersign component accept "),
 		})
 	}
 	return steps
 }
 
 // commandsAbout are these about each name, as many as a hint may have.
-func commandsAbout(names []string, about ...string) []string {
+func commandsAbout(names []string, flags string, about ...string) []string {
 	var lines []string
 	for i, name := range names {
 		if i == maxSteps {
 			return append(lines, fmt.Sprintf("and so for %d more", len(names)-maxSteps))
 		}
 		for _, command := range about {
-			lines = append(lines, command+oneLine(name))
+			lines = append(lines, command+oneLine(name)+oneLine(flags))
 		}
 	}
 	return lines
@@ -78,7 +79,7 @@ func once(names []string) []string {
 
 // afterCheck is what to say below a ticket: how old it is, and what to do when it
 // does not hold.
-func afterCheck(report *registry.TicketReport, now time.Time, paint painter) string {
+func afterCheck(report *registry.TicketReport, flags string, now time.Time, paint painter) string {
 	var out strings.Builder
 	if at, err := time.Parse(time.RFC3339, report.IssuedAt); err == nil {
 		fmt.Fprintf(&out, "%s\n", paint.dim(paint.fold(fmt.Sprintf("It was issued %s ago, at %s", words.Age(now.Sub(at)), shownMoment(at)))))
@@ -97,7 +98,7 @@ func afterCheck(report *registry.TicketReport, now time.Time, paint painter) str
 			broken = append(broken, check.Component)
 		}
 	}
-	steps := stepsFor(once(broken), once(changed))
+	steps := stepsFor(once(broken), once(changed), flags)
 	if report.IssuedAt == "" {
 		steps = append(steps, hint{text: "The key is signing.key in the folder countersign of XDG_CONFIG_HOME, or of ~/.config: " +
 			"check the ticket where that is the same as where it was signed."})
@@ -106,7 +107,7 @@ func afterCheck(report *registry.TicketReport, now time.Time, paint painter) str
 	if registry.IsName(report.Run) { // it may be forged, and the command is there to be pasted
 		run = report.Run
 	}
-	steps = append(steps, hint{"For another ticket:", []string{"countersign preflight " + run + " --ticket FILE"}})
+	steps = append(steps, hint{"For another ticket:", []string{"countersign preflight " + run + " --ticket FILE" + oneLine(flags)}})
 	hintLines(&out, steps, paint)
 	return out.String()
 }

@@ -40,18 +40,18 @@ func TestAfterPreflight_namesOnlyAFewOfManyComponents(t *testing.T) {
 	for i := range maxSteps + 3 {
 		attempts = append(attempts, attempted(fmt.Sprintf("c-%d", i), registry.Refused))
 	}
-	text := afterPreflight(flown(filled("recon", true, attempts...), filled("scan", false, attempted("other", registry.Refused))), painter{})
+	text := afterPreflight(flown(filled("recon", true, attempts...), filled("scan", false, attempted("other", registry.Refused))), "", painter{})
 	if strings.Count(text, "component show") != maxSteps || !strings.Contains(text, "and so for 3 more") || strings.Contains(text, "other") {
 		t.Errorf("got %s", text)
 	}
-	if text := afterPreflight(flown(filled("recon", true, attempted("asm"))), painter{}); text != "" {
+	if text := afterPreflight(flown(filled("recon", true, attempted("asm"))), "", painter{}); text != "" {
 		t.Errorf("there is nothing to do, and it says %q", text)
 	}
 }
 
 func TestAfterCheck_offersNoForgedCommand(t *testing.T) {
 	t.Parallel()
-	text := afterCheck(&registry.TicketReport{Run: "nightly; reboot", Reason: "its signature is not ours"}, at(), painter{})
+	text := afterCheck(&registry.TicketReport{Run: "nightly; reboot", Reason: "its signature is not ours"}, "", at(), painter{})
 	if strings.Contains(text, "reboot") || !strings.Contains(text, "countersign preflight RUN --ticket FILE") {
 		t.Errorf("got %s", text)
 	}

@@ -154,3 +154,42 @@ func TestPreflight_exitsNonZeroWhenItIsInterrupted(t *testing.T) {
 		t.Errorf("exit %d with %q and %q, want 2 with a fault and no ticket", code, out.String(), complaint.String())
 	}
 }
+
+func TestPreflight_printsCommandsAboutTheSameFileAndDatabase(t *testing.T) {
+	f := newFleet(t)
+	if err := os.Rename("countersign.yaml", "its own.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	given := []string{"--config", "its own.yaml", "--db", "other.db"}
+	printed := func(wantCode int, arguments ...string) {
+		t.Helper()
+		code, out, complaint := f.run(append(arguments, given...)...)
+		if code != wantCode {
+			t.Fatalf("%s: exit %d, %s%s", arguments, code, out, complaint)
+		}
+		commands := 0
+		for line := range strings.Lines(strings.Join(strings.Fields(out), " ")) {
+			for _, rest := range strings.Split(line, "countersign ")[1:] {
+				commands++
+				flags := "--config 'its own.yaml' " + databaseArgument("other.db")
+				if !strings.Contains(rest, flags) {
+					t.Errorf("%s prints countersign %s, want %s in it", arguments, rest, flags)
+				}
+			}
+		}
+		if commands == 0 {
+			t.Errorf("%s prints no command:\n%s", arguments, out)
+		}
+	}
+	if code, out, complaint := f.run(append([]string{"preflight", "--ticket", "ticket.json"}, given...)...); code != exitYes {
+		t.Fatalf("exit %d, %s%s", code, out, complaint)
+	}
+	f.first.addTool("another", "Scans more.")
+	printed(exitYes, "preflight")
+	printed(exitNo, "preflight", "--check", "ticket.json")
+	printed(exitYes, "probe", "asm")
+	printed(exitYes, "component", "show", "asm")
+	f.first.broken.Store(true)
+	f.second.broken.Store(true)
+	printed(exitNo, "preflight")
+}

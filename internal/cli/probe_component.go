@@ -79,17 +79,17 @@ func (c *probeCommand) examine(ctx context.Context, p *process, name string, onl
 		if err != nil {
 			return fmt.Errorf("read the result of %s: %w", name, err)
 		}
-		return printExamination(p, &found, result, only)
+		return printExamination(p, &found, result, only, examined.flags)
 	})
 }
 
 // printExamination prints the result of a component, as that of any other target.
-func printExamination(p *process, found *registry.Examination, result registry.Result, only []registry.Gate) error {
+func printExamination(p *process, found *registry.Examination, result registry.Result, only []registry.Gate, flags string) error {
 	var err error
 	if p.JSON {
 		err = errors.Join(printJSON(p.Out, found.Result), warnOfTools(p, found))
 	} else {
-		_, err = io.WriteString(p.Out, examinationText(found, result, only, painterFor(p.Out, p.Getenv)))
+		_, err = io.WriteString(p.Out, examinationText(found, result, only, flags, painterFor(p.Out, p.Getenv)))
 	}
 	probed, hasGates := result.(*registry.ProbeResult)
 	switch {
@@ -113,7 +113,7 @@ func warnOfTools(p *process, found *registry.Examination) error {
 	return nil
 }
 
-func examinationText(found *registry.Examination, result registry.Result, only []registry.Gate, paint painter) string {
+func examinationText(found *registry.Examination, result registry.Result, only []registry.Gate, flags string, paint painter) string {
 	var text string
 	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
 		text = probeTable(probed, only, paint)
@@ -129,7 +129,7 @@ func examinationText(found *registry.Examination, result registry.Result, only [
 		text = fmt.Sprintf("%s  %s\n\n%s", paint.bold(oneLine(found.Name)), verdict, resultText(result, paint))
 	}
 	if found.Drift != nil {
-		text += "\n" + driftWarning(found.Name, found.Drift, paint)
+		text += "\n" + driftWarning(found.Name, found.Drift, flags, paint)
 	}
 	if found.Trusted {
 		text += "\n" + paint.fold("  "+trusted([]string{found.Name})) + "\n"

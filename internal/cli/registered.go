@@ -29,6 +29,9 @@ type examining struct {
 
 	loaded   *config.Config
 	database *store.Database
+	// flags are those that were given of registryFlags, each behind a space: commands
+	// that are printed have them too, and so are about the same.
+	flags string
 }
 
 // What adds to the history trims it too, since no server may ever run on the
@@ -84,6 +87,12 @@ func (f registryFlags) open(ctx context.Context, p *process, loaded *config.Conf
 		return nil, err
 	}
 	made := &examining{Examiner: examiner.New(examinerOptions(p, database, log)), loaded: loaded, database: database}
+	if f.File.Config != "" {
+		made.flags = " --config " + forShellWord(f.File.Config)
+	}
+	if f.Database.DB != "" {
+		made.flags += " " + databaseArgument(database.Location())
+	}
 	if err := made.Use(ctx, loaded.Registered()); err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

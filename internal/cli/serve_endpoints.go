@@ -118,7 +118,7 @@ func forShellWord(text string) string {
 // receivers are those who are told of alerts, as the pages show them.
 func (s *server) receivers() []web.Receiver {
 	var shown []web.Receiver
-	for _, each := range s.alerter.Receptions() {
+	for _, each := range s.alerter.ReceiverStates() {
 		made := web.Receiver{
 			Name: each.Receiver, Kind: "a webhook", FailingSince: each.FailingSince, Failures: each.Failures, Reason: each.Reason,
 		}
