@@ -109,7 +109,8 @@ type Answers struct {
 }
 
 // NewAnswers returns the schemas of what is answered, and of further objects by
-// their names. They refer to each other by their names behind a prefix, such as
+// their names. An object may gain members in later versions, so none is closed to
+// members that it does not name. They refer to each other by their names behind a prefix, such as
 // "#/$defs/". It fails for a type that is no object as JSON, and for a description
 // of a member that is not there.
 func NewAnswers(prefix string, further map[string]reflect.Type) (*Answers, error) {
@@ -176,9 +177,12 @@ func scalars() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// exact puts right where null may stand: not in the place of a list, and not where
-// the member is left out instead.
+// exact puts right what may stand where: further members in an object; null not in
+// the place of a list, and not where the member is left out instead.
 func exact(schema *jsonschema.Schema) *jsonschema.Schema {
+	if schema.Properties != nil {
+		schema.AdditionalProperties = nil
+	}
 	for name, member := range schema.Properties {
 		isNullable := slices.Contains(schema.Required, name) && !slices.Contains(member.Types, "array")
 		schema.Properties[name] = nullable(exact(member), isNullable)
