@@ -25,7 +25,7 @@ func (j *jumping) read(o *alert.Options) {
 	o.Now = func() time.Time { return time.Now().Add(time.Duration(j.by.Load())).Round(0) }
 }
 
-func TestTell_aSlowReceiverHearsOfWhatBreaksNext(t *testing.T) {
+func TestDeliver_aSlowReceiverHearsOfWhatBreaksNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm"), &endpoint{}
@@ -46,7 +46,7 @@ func TestTell_aSlowReceiverHearsOfWhatBreaksNext(t *testing.T) {
 	})
 }
 
-func TestTell_aClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
+func TestDeliver_aClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to, clock := newDatabase("asm"), &endpoint{}, &jumping{}
@@ -62,7 +62,7 @@ func TestTell_aClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 	})
 }
 
-func TestTell_remindsAnAlertmanagerThoughTheClockIsSetBack(t *testing.T) {
+func TestDeliver_remindsAnAlertmanagerThoughTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{-30 * time.Minute, -48 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -81,9 +81,9 @@ func TestTell_remindsAnAlertmanagerThoughTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// TestTell_aMachineThatSleptGivesNothingUpAtOnce has two days pass on the clock
+// TestDeliver_aMachineThatSleptGivesNothingUpAtOnce has two days pass on the clock
 // between two attempts.
-func TestTell_aMachineThatSleptGivesNothingUpAtOnce(t *testing.T) {
+func TestDeliver_aMachineThatSleptGivesNothingUpAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to, clock := newDatabase("asm"), &endpoint{}, &jumping{}
@@ -103,7 +103,7 @@ func TestTell_aMachineThatSleptGivesNothingUpAtOnce(t *testing.T) {
 	})
 }
 
-func TestTell_anEndIsNotHeldBackByAClockThatIsSetBack(t *testing.T) {
+func TestDeliver_anEndIsNotHeldBackByAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to, clock := newDatabase("asm"), &endpoint{}, &jumping{}
@@ -125,7 +125,7 @@ func TestTell_anEndIsNotHeldBackByAClockThatIsSetBack(t *testing.T) {
 	})
 }
 
-func TestTell_aNameThatIsNotFoundIsTriedAgain(t *testing.T) {
+func TestDeliver_aNameThatIsNotFoundIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm"), &endpoint{}
@@ -136,15 +136,15 @@ func TestTell_aNameThatIsNotFoundIsTriedAgain(t *testing.T) {
 		pass(soon)
 		on.probed(t, "asm", false)
 		pass(time.Minute)
-		if got := s.Receptions()[0]; got.Reason != "dial tcp: lookup ops.example: no such host" || got.Failures < 3 {
-			t.Errorf("the receiver is told to be %+v", got)
+		if got := s.ReceiverStates()[0]; got.Reason != "dial tcp: lookup ops.example: no such host" || got.Failures < 3 {
+			t.Errorf("the state of the receiver is %+v", got)
 		}
 		to.answers(func(ctx context.Context, _ attempt) (int, http.Header, error) {
 			<-ctx.Done()
 			return 0, nil, ctx.Err()
 		})
 		pass(5 * time.Minute)
-		if got := s.Receptions()[0].Reason; got != "it could not be reached within 10s" {
+		if got := s.ReceiverStates()[0].Reason; got != "it could not be reached within 10s" {
 			t.Errorf("of one that cannot be reached it is said: %s", got)
 		}
 		to.works()
@@ -153,7 +153,7 @@ func TestTell_aNameThatIsNotFoundIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestTell_aDatabaseThatIsAwayIsLoggedOnceForAReceiver(t *testing.T) {
+func TestDeliver_aDatabaseThatIsAwayIsLoggedOnceForAReceiver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm"), &endpoint{}
@@ -168,7 +168,7 @@ func TestTell_aDatabaseThatIsAwayIsLoggedOnceForAReceiver(t *testing.T) {
 		to.works()
 		pass(16 * time.Minute)
 		expect(t, to, "component:asm firing")
-		for _, line := range []string{`msg="what a receiver of alerts is told cannot be noted" receiver=ops`, `msg="what a receiver of alerts is told can be noted again" receiver=ops`} {
+		for _, line := range []string{`msg="what was delivered to a receiver cannot be noted" receiver=ops`, `msg="what was delivered to a receiver can be noted again" receiver=ops`} {
 			if got := strings.Count(s.log.String(), line); got != 1 {
 				t.Errorf("logged %d times: %s", got, line)
 			}

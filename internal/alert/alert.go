@@ -1,9 +1,12 @@
-// Package alert owns what people are told without asking: that a settled status
-// changed, that a run starts on a fallback, that a claim waits for too long.
+// Package alert owns what people are notified of without asking: that a settled
+// status changed, that a run starts on a fallback, that a claim waits for too long.
 //
 // It must not know how alerts are kept, nor who else listens. Its one idea is that
 // an alert is a state with a beginning and an end, which is kept before it is
-// told, so that neither a crash nor a repeated event tells it twice or never.
+// delivered, so that neither a crash nor a repeated event delivers it twice or never.
+//
+// A few words of its own: a shift is one hold of the lease with the same settings, the
+// book what is kept, in memory; to take a message is to answer it with 2xx.
 package alert
 
 import (
@@ -17,7 +20,7 @@ import (
 // Kind says what an alert is about.
 type Kind string
 
-// The kinds. A receiver may choose among the first three; OfAlerts is told to all,
+// The kinds. A receiver may choose among the first three; OfAlerts goes to all,
 // OfTest only by Try.
 const (
 	OfComponent Kind = "component" // Subject is the name of a component that is unavailable
@@ -31,9 +34,9 @@ const (
 // are documented.
 func Kinds() []Kind { return []Kind{OfComponent, OfRun, OfTask} }
 
-// place is where a kind stands among what is due: what is broken comes before what
+// urgency is where a kind stands among what is due, the lowest first: what is broken comes before what
 // only waits, however much of that there is.
-func (k Kind) place() int { return slices.Index([]Kind{OfAlerts, OfComponent, OfRun, OfTask}, k) }
+func (k Kind) urgency() int { return slices.Index([]Kind{OfAlerts, OfComponent, OfRun, OfTask}, k) }
 
 // State says whether what an alert says is so, or was so.
 type State string
@@ -47,7 +50,7 @@ const (
 // How alerts begin and end.
 const (
 	// MaxOpen is how many alerts are kept at once: those that fire, and those whose
-	// end is still to be told. What comes beyond is not alerted on its own; one alert
+	// end is still to be delivered. What comes beyond is not alerted on its own; one alert
 	// of the kind OfAlerts says so. Claims are alerted while fewer than half of these
 	// are open.
 	MaxOpen = 10_000
@@ -61,7 +64,7 @@ const (
 	// DefaultClaimWaits is how long a claim waits for its verdict before that is
 	// alerted, when the configuration does not say.
 	DefaultClaimWaits = 24 * time.Hour
-	// ForgetAfter is how long after its end an alert is kept that could not be told.
+	// ForgetAfter is how long after its end an alert is kept that could not be delivered.
 	ForgetAfter = GiveUpAfter + time.Hour
 )
 
@@ -75,7 +78,7 @@ const (
 	maxTitle     = 300 // bytes
 )
 
-// Alert is one thing that people are told: while it fires, and when it has ended.
+// Alert is one thing that people are notified of: while it fires, and when it has ended.
 type Alert struct {
 	ID        string // a UUID of version 7; another one each time that it fires
 	Key       string // the kind and the subject, such as component:scanner; one alert each
@@ -87,12 +90,12 @@ type Alert struct {
 	ChangedAt time.Time // when it came into its state here
 	EndsAt    time.Time // when it ends by itself; zero when it does not
 	Again     int       // how often it has fired again soon after its end
-	Said      Said
+	Content   Content
 }
 
-// Said is what an alert says. It is fixed when the alert fires, but for Ended;
+// Content is what an alert says. It is fixed when the alert fires, but for Ended;
 // what has changed since is on the page that it links to.
-type Said struct {
+type Content struct {
 	Summary   string           `json:"summary"`
 	Reason    string           `json:"reason,omitempty"` // untrusted text
 	Causes    []registry.Cause `json:"causes,omitempty"`
@@ -151,9 +154,9 @@ type Verdict struct {
 // Summary is the alert in one line; untrusted texts are no part of it.
 func (a *Alert) Summary() string {
 	if a.State == Resolved {
-		return a.Said.Ended
+		return a.Content.Ended
 	}
-	return a.Said.Summary
+	return a.Content.Summary
 }
 
 func keyOf(kind Kind, subject string) string { return string(kind) + ":" + subject }

@@ -40,7 +40,7 @@ type History interface {
 // Observer is told what the alerter does. Its methods must not block, and are
 // called from several goroutines. The receivers are those of the settings.
 type Observer interface {
-	// Receivers tells which there are, before any is told anything.
+	// Receivers tells which there are, before anything is sent to any.
 	Receivers(names []string)
 	// Alerting tells whether this process is the one that alerts.
 	Alerting(yes bool)
@@ -49,9 +49,9 @@ type Observer interface {
 	Firing(counts map[string]int)
 	// Delivered tells that a receiver has taken alerts, and how long that took.
 	Delivered(receiver string, took time.Duration)
-	// Failed tells that a receiver has not taken what it was told.
+	// Failed tells that a receiver has not taken what it was sent.
 	Failed(receiver string)
-	// GivenUp tells that an alert is not tried any more to be told to a receiver.
+	// GivenUp tells that an alert is not tried any more to be delivered to a receiver.
 	GivenUp(receiver string)
 }
 
@@ -66,14 +66,14 @@ type Options struct {
 	History  History
 	Settings Settings
 	Resolve  func(reference string) (string, error) // reads secrets
-	Client   *http.Client                           // by which receivers are told; its redirects and time-out are set here
+	Client   *http.Client                           // by which messages are sent; its redirects and time-out are set here
 	Now      func() time.Time
 	Log      *slog.Logger
 	Observer Observer
 	MaxOpen  int // 0 for MaxOpen
 }
 
-// Alerter tells receivers what happens, in whichever process holds the lease. It
+// Alerter notifies receivers of what happens, in whichever process holds the lease. It
 // is safe for concurrent use.
 type Alerter struct {
 	Options
@@ -81,17 +81,17 @@ type Alerter struct {
 	holder  string // names this alerter in the lease; no two are alike
 	reloads chan struct{}
 
-	mu         sync.Mutex
-	settings   Settings
-	receptions map[string]Reception
+	mu       sync.Mutex
+	settings Settings
+	states   map[string]ReceiverState
 }
 
-// Reception is how a receiver takes what it is told, as far as this process has
-// told it anything since it was started.
-type Reception struct {
+// ReceiverState is how a receiver takes what it is sent, as far as this process has
+// sent it anything since it was started.
+type ReceiverState struct {
 	Receiver     string
 	Protocol     Protocol
-	FailingSince time.Time // zero while it takes what it is told
+	FailingSince time.Time // zero while it takes what it is sent
 	Failures     int       // in a row
 	Reason       string    // of the last failure; it holds no secret
 }
@@ -110,16 +110,16 @@ func New(o Options) *Alerter {
 	if o.Client == nil {
 		o.Client = newClient()
 	}
-	o.Client, o.MaxOpen = unfollowing(o.Client), cmp.Or(o.MaxOpen, MaxOpen)
+	o.Client, o.MaxOpen = withoutRedirects(o.Client), cmp.Or(o.MaxOpen, MaxOpen)
 	o.Observer.Receivers(o.Settings.names())
 	return &Alerter{
 		Options: o, holder: o.Name + " " + uuid.NewString(), reloads: make(chan struct{}, 1),
-		settings: o.Settings, receptions: map[string]Reception{},
+		settings: o.Settings, states: map[string]ReceiverState{},
 	}
 }
 
-// Reload takes other settings, from the next thing that is told. A receiver that
-// keeps its name is not told again what it was told.
+// Reload takes other settings, from the next attempt on. A receiver that keeps
+// its name is not sent again what it has taken; what it has not taken is tried at once.
 func (a *Alerter) Reload(settings Settings) {
 	a.mu.Lock()
 	a.settings = settings
@@ -137,23 +137,23 @@ func (a *Alerter) current() Settings {
 	return a.settings
 }
 
-// Receptions tells of each receiver of the settings how it takes what it is told.
+// ReceiverStates returns that of each receiver of the settings, by their names.
 // That one fails says nothing about this server.
-func (a *Alerter) Receptions() []Reception {
+func (a *Alerter) ReceiverStates() []ReceiverState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := make([]Reception, 0, len(a.settings.Receivers))
+	all := make([]ReceiverState, 0, len(a.settings.Receivers))
 	for i := range a.settings.Receivers {
 		r := &a.settings.Receivers[i]
-		found := a.receptions[r.Name]
+		found := a.states[r.Name]
 		found.Receiver, found.Protocol = r.Name, r.Protocol
 		all = append(all, found)
 	}
-	slices.SortFunc(all, func(x, y Reception) int { return cmp.Compare(x.Receiver, y.Receiver) })
+	slices.SortFunc(all, func(x, y ReceiverState) int { return cmp.Compare(x.Receiver, y.Receiver) })
 	return all
 }
 
-// ClaimWaits is how long a claim may wait for its verdict before somebody is told;
+// ClaimWaits is how long a claim may wait for its verdict before somebody is notified;
 // 0 when nobody is.
 func (a *Alerter) ClaimWaits() time.Duration {
 	settings := a.current()
@@ -163,12 +163,12 @@ func (a *Alerter) ClaimWaits() time.Duration {
 	return settings.ClaimWaits
 }
 
-func (a *Alerter) receive(name string, change func(*Reception)) Reception {
+func (a *Alerter) updateState(name string, change func(*ReceiverState)) ReceiverState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	found := a.receptions[name]
+	found := a.states[name]
 	change(&found)
-	a.receptions[name] = found
+	a.states[name] = found
 	return found
 }
 

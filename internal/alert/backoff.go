@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// When a receiver that could not be told is tried again.
+// When what could not be delivered is tried again.
 const (
 	firstPause = time.Second      // after the first attempt; each later one is twice as long
 	maxPause   = 15 * time.Minute // but no longer than this
 	// maxAsked bounds what a receiver may ask for with Retry-After.
 	maxAsked = time.Hour
-	// GiveUpAfter is how long something is tried to be told.
+	// GiveUpAfter is how long something is tried to be delivered.
 	GiveUpAfter = 24 * time.Hour
 	// leastAttempts are made whatever the clock says: a machine may have slept for days.
 	leastAttempts = 10

@@ -15,26 +15,26 @@ type book struct {
 	mu         sync.Mutex
 	position   *feed.Position
 	alerts     map[string]*Alert // by key
-	deliveries map[told]*Delivery
-	busy       map[string]int // keys of alerts that are being told just now
+	deliveries map[deliveryKey]*Delivery
+	busy       map[string]int // keys of alerts that are being delivered just now
 	most       int            // alerts that are kept
 }
 
-// told is a receiver and the key of an alert.
-type told struct{ receiver, key string }
+// deliveryKey is a receiver and the key of an alert.
+type deliveryKey struct{ receiver, key string }
 
 // newBook is the book of all that is kept.
 func newBook(kept Kept, most int) *book {
 	b := &book{
 		position: kept.Position, alerts: make(map[string]*Alert, len(kept.Alerts)),
-		deliveries: make(map[told]*Delivery, len(kept.Deliveries)), busy: map[string]int{}, most: most,
+		deliveries: make(map[deliveryKey]*Delivery, len(kept.Deliveries)), busy: map[string]int{}, most: most,
 	}
 	for i := range kept.Alerts {
 		b.alerts[kept.Alerts[i].Key] = &kept.Alerts[i]
 	}
 	for i := range kept.Deliveries {
 		d := &kept.Deliveries[i]
-		b.deliveries[told{d.Receiver, d.Key}] = d
+		b.deliveries[deliveryKey{d.Receiver, d.Key}] = d
 	}
 	return b
 }
@@ -51,7 +51,7 @@ func (b *book) take(change *Change) {
 	}
 	for i := range change.Deliveries {
 		d := &change.Deliveries[i]
-		b.deliveries[told{d.Receiver, d.Key}] = d
+		b.deliveries[deliveryKey{d.Receiver, d.Key}] = d
 	}
 	for _, key := range change.Gone {
 		delete(b.alerts, key)
@@ -128,10 +128,10 @@ func (b *book) admit(alerts []Alert) (admitted []Alert, refused bool) {
 	return admitted, refused
 }
 
-// spent returns the keys of up to limit alerts that need not be kept: they ended
-// long enough ago to be another trouble if they come back, and nobody is still to
-// be told; or nobody could be told for too long.
-func (b *book) spent(now time.Time, receivers []Receiver, limit int) []string {
+// removable returns the keys of up to limit alerts that need not be kept: they ended
+// long enough ago to be another trouble if they come back, and nothing is still to
+// be delivered; or could not be for too long.
+func (b *book) removable(now time.Time, receivers []Receiver, limit int) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var keys []string
@@ -141,7 +141,7 @@ func (b *book) spent(now time.Time, receivers []Receiver, limit int) []string {
 			continue
 		}
 		open := slices.ContainsFunc(receivers, func(r Receiver) bool {
-			d := b.deliveries[told{r.Name, key}]
+			d := b.deliveries[deliveryKey{r.Name, key}]
 			next := a.next(d)
 			_, is := due(&next, d, 0, now)
 			return is && r.wants(a.Kind)
@@ -153,8 +153,8 @@ func (b *book) spent(now time.Time, receivers []Receiver, limit int) []string {
 	return keys
 }
 
-// strangers returns whose deliveries are kept and who is no receiver any more.
-func (b *book) strangers(receivers []Receiver) []string {
+// formerReceivers returns whose deliveries are kept and who is no receiver any more.
+func (b *book) formerReceivers(receivers []Receiver) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var names []string
@@ -167,21 +167,21 @@ func (b *book) strangers(receivers []Receiver) []string {
 	return names
 }
 
-// pending is something to be told.
+// pending is something to be delivered.
 type pending struct {
 	alert    Alert
 	delivery Delivery
 	due      time.Time
 }
 
-func (p *pending) word() Word { return Word{p.alert.ID, p.alert.State} }
+func (p *pending) notification() Notification { return Notification{p.alert.ID, p.alert.State} }
 
 // reminder reports whether the receiver has taken this already, and is to have it
 // again before it takes it for ended.
-func (p *pending) reminder() bool { return p.delivery.Told == p.word() }
+func (p *pending) reminder() bool { return p.delivery.Taken == p.notification() }
 
-// pending returns what a receiver is to be told: what is due now, the most urgent
-// first, and then the rest as it comes due. What fires is told again every so
+// pending returns what is to be delivered to a receiver: what is due now, the most urgent
+// first, and then the rest as it comes due. What fires is sent again every so
 // often, unless that is 0.
 func (b *book) pending(r *Receiver, again time.Duration, now time.Time) []pending {
 	b.mu.Lock()
@@ -191,7 +191,7 @@ func (b *book) pending(r *Receiver, again time.Duration, now time.Time) []pendin
 		if !r.wants(a.Kind) {
 			continue
 		}
-		d := b.deliveries[told{r.Name, key}]
+		d := b.deliveries[deliveryKey{r.Name, key}]
 		one := pending{alert: a.next(d), delivery: Delivery{Receiver: r.Name, Key: key}}
 		if d != nil {
 			one.delivery = *d
@@ -202,13 +202,13 @@ func (b *book) pending(r *Receiver, again time.Duration, now time.Time) []pendin
 		}
 	}
 	slices.SortFunc(found, func(x, y pending) int {
-		return cmp.Or(cmp.Compare(x.waits(now), y.waits(now)), cmp.Compare(x.alert.Kind.place(), y.alert.Kind.place()),
+		return cmp.Or(cmp.Compare(x.waits(now), y.waits(now)), cmp.Compare(x.alert.Kind.urgency(), y.alert.Kind.urgency()),
 			x.due.Compare(y.due), x.alert.ChangedAt.Compare(y.alert.ChangedAt), cmp.Compare(x.alert.Key, y.alert.Key))
 	})
 	return found
 }
 
-// waits is how long nothing is to be told of it.
+// waits is how long it is not to be delivered.
 func (p *pending) waits(now time.Time) time.Duration { return max(p.due.Sub(now), 0) }
 
 // hold keeps alerts from being removed, as long as they are still what they were;
@@ -222,7 +222,7 @@ func (b *book) hold(of []pending) []pending {
 		if !is {
 			continue
 		}
-		if next := a.next(b.deliveries[told{of[i].delivery.Receiver, a.Key}]); (Word{next.ID, next.State}) == of[i].word() {
+		if next := a.next(b.deliveries[deliveryKey{of[i].delivery.Receiver, a.Key}]); (Notification{next.ID, next.State}) == of[i].notification() {
 			b.busy[a.Key]++
 			held = append(held, of[i])
 		}
@@ -242,27 +242,27 @@ func (b *book) release(held []pending) {
 	}
 }
 
-// due tells whether there is anything to tell of an alert, and from when on. A
-// newer word takes the place of one that was not taken yet; an end is told only to
+// due tells whether there is anything to deliver of an alert, and from when on. A
+// newer notification takes the place of one that was not taken yet; an end goes only to
 // whoever may think that the alert fires. A clock that was set back, or that of
 // another process, puts nothing off.
 func due(a *Alert, d *Delivery, again time.Duration, now time.Time) (time.Time, bool) {
 	if d == nil {
 		d = &Delivery{}
 	}
-	switch word := (Word{a.ID, a.State}); {
-	case a.State == Resolved && !d.Heard:
+	switch notification := (Notification{a.ID, a.State}); {
+	case a.State == Resolved && !d.MayFire:
 		return time.Time{}, false
-	case d.Told == word:
-		at := d.ToldAt.Add(again)
-		if d.ToldAt.After(now) {
+	case d.Taken == notification:
+		at := d.TakenAt.Add(again)
+		if d.TakenAt.After(now) {
 			at = now
 		}
 		if next := clamped(d.Next, now); next.After(at) {
 			at = next
 		}
 		return at, again > 0 && a.State == Firing
-	case d.Tried == word:
+	case d.Tried == notification:
 		return clamped(d.Next, now), !d.GivenUp
 	}
 	return time.Time{}, true

@@ -23,40 +23,40 @@ type Message struct {
 	Since    string  `json:"since"`    // RFC 3339 in UTC
 	EndedAt  *string `json:"ended_at"` // null while it fires
 
-	Causes        []SaidCause `json:"causes"`
-	Reason        string      `json:"reason"` // untrusted text
-	ComponentKind string      `json:"component_kind"`
-	ResultID      string      `json:"result_id"`
-	Slots         []Fallback  `json:"slots"`
-	Title         string      `json:"title"` // of a task; untrusted text
-	ClaimedBy     string      `json:"claimed_by"`
+	Causes        []CauseDetail `json:"causes"`
+	Reason        string        `json:"reason"` // untrusted text
+	ComponentKind string        `json:"component_kind"`
+	ResultID      string        `json:"result_id"`
+	Slots         []Fallback    `json:"slots"`
+	Title         string        `json:"title"` // of a task; untrusted text
+	ClaimedBy     string        `json:"claimed_by"`
 }
 
-// SaidCause is a cause with what it means and what to do.
-type SaidCause struct {
+// CauseDetail is a cause with what it means and what to do.
+type CauseDetail struct {
 	Cause    registry.Cause `json:"cause"`
 	Sentence string         `json:"sentence"`
 	Hint     string         `json:"hint"`
 }
 
-// messageOf is an alert as it is told. Links begin with public.
+// messageOf is an alert as it is sent. Links begin with public.
 func messageOf(a *Alert, public string) Message {
 	m := Message{
 		ID: a.ID + "." + string(a.State), AlertID: a.ID, Key: a.Key, State: a.State, Kind: a.Kind,
 		Severity: severityOf(a.Kind), Subject: a.Subject, Summary: a.Summary(), URL: pageOf(a, public), Since: registry.Timestamp(a.Since),
-		Causes: []SaidCause{}, Reason: a.Said.Reason, ComponentKind: string(a.Said.Component), ResultID: a.Said.ResultID,
-		Slots: a.Said.Slots, Title: a.Said.Title, ClaimedBy: a.Said.ClaimedBy,
+		Causes: []CauseDetail{}, Reason: a.Content.Reason, ComponentKind: string(a.Content.Component), ResultID: a.Content.ResultID,
+		Slots: a.Content.Slots, Title: a.Content.Title, ClaimedBy: a.Content.ClaimedBy,
 	}
 	if a.State == Resolved {
 		at := registry.Timestamp(a.EndedAt)
 		m.EndedAt = &at
 	}
-	for _, cause := range a.Said.Causes {
-		said := SaidCause{Cause: cause}
+	for _, cause := range a.Content.Causes {
+		detail := CauseDetail{Cause: cause}
 		if entry, known := cause.Entry(); known {
-			said.Sentence, said.Hint = entry.Sentence, entry.Hint
+			detail.Sentence, detail.Hint = entry.Sentence, entry.Hint
 		}
-		m.Causes = append(m.Causes, said)
+		m.Causes = append(m.Causes, detail)
 	}
 	if m.Slots == nil {
 		m.Slots = []Fallback{}
@@ -97,7 +97,7 @@ func hintOf(a *Alert) string {
 	if a.State == Resolved {
 		return ""
 	}
-	if entry, known := firstCause(a.Said.Causes).Entry(); known {
+	if entry, known := firstCause(a.Content.Causes).Entry(); known {
 		return entry.Hint
 	}
 	switch a.Kind {
@@ -119,25 +119,25 @@ func Examples() []Alert {
 	failed := []Failed{{Component: "scanner", Causes: []registry.Cause{registry.Refused}, Reason: "healthz: connection refused"}}
 	var examples []Alert
 	for _, a := range []Alert{
-		{Kind: OfComponent, Subject: "scanner", Said: Said{
+		{Kind: OfComponent, Subject: "scanner", Content: Content{
 			Summary: "scanner is unavailable: the address refuses connections", Reason: "healthz: connection refused",
 			Causes: []registry.Cause{registry.Refused}, Component: registry.KindMCPServer, ResultID: "01890a5d-ac96-774b-bcce-b302099a8057",
 			Ended: "scanner is available again",
 		}},
-		{Kind: OfRun, Subject: "nightly", Said: Said{
+		{Kind: OfRun, Subject: "nightly", Content: Content{
 			Summary: "nightly started on a fallback: recon is filled by scanner-eu", Reason: failed[0].Reason, Causes: failed[0].Causes,
 			Slots: []Fallback{{Slot: "recon", Component: "scanner-eu", Failed: failed}},
 			Ended: "nightly started again, without a fallback",
 		}},
-		{Kind: OfTask, Subject: "01890a5d-ac96-774b-bcce-b302099a8058", Said: Said{
+		{Kind: OfTask, Subject: "01890a5d-ac96-774b-bcce-b302099a8058", Content: Content{
 			Summary: "a claim has waited for its verdict for 24 hours", Title: `Fix the "flaky" test`, ClaimedBy: "alice",
 			Ended: "the claim was verified",
 		}},
-		{Kind: OfAlerts, Subject: "open", Said: Said{Summary: "there are more than 10000 alerts", Ended: "there is room for alerts again"}},
+		{Kind: OfAlerts, Subject: "open", Content: Content{Summary: "there are more than 10000 alerts", Ended: "there is room for alerts again"}},
 		testAlert(at),
 	} {
 		a.ID, a.Key, a.State, a.Since, a.ChangedAt = "01890a5d-ac96-774b-bcce-b302099a8059", keyOf(a.Kind, a.Subject), Firing, at, at
-		examples = append(examples, a, a.ended(at.Add(time.Minute), at.Add(time.Minute), a.Said.Ended))
+		examples = append(examples, a, a.ended(at.Add(time.Minute), at.Add(time.Minute), a.Content.Ended))
 	}
 	return examples
 }

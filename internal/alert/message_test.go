@@ -159,7 +159,7 @@ func TestTemplate_mayShowAllOfTheLongestMessage(t *testing.T) {
 	}
 	longest := Examples()[2]
 	failed := Failed{Component: strings.Repeat("c", 64), Reason: strings.Repeat("r", maxBrief), Causes: slices.Repeat([]registry.Cause{registry.MissingTool}, maxCauses)}
-	longest.Said.Slots = slices.Repeat([]Fallback{{Slot: "recon", Component: failed.Component, Failed: slices.Repeat([]Failed{failed}, maxFailed)}}, maxFallbacks)
+	longest.Content.Slots = slices.Repeat([]Fallback{{Slot: "recon", Component: failed.Component, Failed: slices.Repeat([]Failed{failed}, maxFailed)}}, maxFallbacks)
 	message := messageOf(&longest, "")
 	if _, err := made.render(&message, "text/plain"); err != nil {
 		t.Error(err)

@@ -133,7 +133,7 @@ func (s *shift) decided(ctx context.Context) ([]Alert, error) {
 // tidy removes alerts that need not be kept any more.
 func (s *shift) tidy(ctx context.Context) error {
 	for {
-		gone := s.book.spent(s.Now(), s.settings.Receivers, MaxWritten)
+		gone := s.book.removable(s.Now(), s.settings.Receivers, MaxWritten)
 		if len(gone) == 0 {
 			return nil
 		}

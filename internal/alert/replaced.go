@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// next is what a receiver is to be told first under the key of an alert: the end of
+// next is what is to be delivered first to a receiver under the key of an alert: the end of
 // an older one that it may think fires, or else the alert as it is.
 func (a *Alert) next(d *Delivery) Alert {
 	open := d.open()
@@ -14,15 +14,15 @@ func (a *Alert) next(d *Delivery) Alert {
 	}
 	// Of one that is not remembered all that is known is that it ended before this one.
 	from := Replaced{Since: a.Since, EndedAt: a.Since, Ended: "another alert about " + a.Subject + " has taken its place"}
-	if i := slices.IndexFunc(a.Said.Replaced, func(r Replaced) bool { return r.ID == open }); i >= 0 {
-		from = a.Said.Replaced[i]
+	if i := slices.IndexFunc(a.Content.Replaced, func(r Replaced) bool { return r.ID == open }); i >= 0 {
+		from = a.Content.Replaced[i]
 	}
 	ended := Alert{
 		ID: open, Key: a.Key, Kind: a.Kind, Subject: a.Subject, State: Resolved, Since: from.Since, EndedAt: from.EndedAt, ChangedAt: a.ChangedAt,
-		Said: Said{Component: from.Component, Ended: from.Ended},
+		Content: Content{Component: from.Component, Ended: from.Ended},
 	}
 	if from.Cause != "" {
-		ended.Said.Causes = append(ended.Said.Causes, from.Cause)
+		ended.Content.Causes = append(ended.Content.Causes, from.Cause)
 	}
 	return ended
 }
@@ -31,16 +31,16 @@ func (a *Alert) next(d *Delivery) Alert {
 // none. It is never more than one, since an end comes before the next beginning.
 func (d *Delivery) open() string {
 	switch {
-	case d == nil || !d.Heard:
+	case d == nil || !d.MayFire:
 		return ""
-	case d.Told.State == Firing:
-		return d.Told.AlertID
+	case d.Taken.State == Firing:
+		return d.Taken.AlertID
 	}
 	return d.Tried.AlertID
 }
 
 // replace has alerts that take the place of others remember those whose end is still
-// to be told to one of the receivers. Only a run's alert is replaced while it fires.
+// to be delivered to one of the receivers. Only a run's alert is replaced while it fires.
 func (b *book) replace(made []Alert, receivers []Receiver, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,16 +54,16 @@ func (b *book) replace(made []Alert, receivers []Receiver, now time.Time) {
 			over = before.ended(made[i].Since, now, before.Subject+" started on other fallbacks")
 		}
 		isOpen := func(id string) bool {
-			return slices.ContainsFunc(receivers, func(r Receiver) bool { return b.deliveries[told{r.Name, over.Key}].open() == id })
+			return slices.ContainsFunc(receivers, func(r Receiver) bool { return b.deliveries[deliveryKey{r.Name, over.Key}].open() == id })
 		}
-		kept := slices.DeleteFunc(slices.Clone(before.Said.Replaced), func(r Replaced) bool { return !isOpen(r.ID) })
+		kept := slices.DeleteFunc(slices.Clone(before.Content.Replaced), func(r Replaced) bool { return !isOpen(r.ID) })
 		if isOpen(over.ID) || b.busy[over.Key] > 0 { // It may be under way to one just now.
 			kept = append(kept, Replaced{
-				ID: over.ID, Since: over.Since, EndedAt: over.EndedAt, Ended: over.Said.Ended,
-				Component: over.Said.Component, Cause: firstCause(over.Said.Causes),
+				ID: over.ID, Since: over.Since, EndedAt: over.EndedAt, Ended: over.Content.Ended,
+				Component: over.Content.Component, Cause: firstCause(over.Content.Causes),
 			})
 		}
-		made[i].Said.Replaced = kept
+		made[i].Content.Replaced = kept
 	}
 }
 
@@ -74,7 +74,7 @@ func (b *book) retry(now time.Time) {
 	for _, d := range b.deliveries {
 		d.Next = time.Time{}
 		if d.GivenUp {
-			d.GivenUp, d.TriedSince, d.Attempts = false, whole(now), 0
+			d.GivenUp, d.TriedSince, d.Attempts = false, toMillisecond(now), 0
 		}
 	}
 }

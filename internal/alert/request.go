@@ -21,10 +21,10 @@ const (
 	// minKey is how long a key to sign with is at least, by Standard Webhooks.
 	minKey = 24
 	// keepFiring is how long an Alertmanager takes an alert to fire that it is not
-	// told again, and remindEvery how often it is told.
+	// sent again, and remindEvery how often it is sent.
 	keepFiring  = 5 * time.Minute
 	remindEvery = time.Minute
-	// maxBatch is how many alerts an Alertmanager is told at once.
+	// maxBatch is how many alerts an Alertmanager is sent at once.
 	maxBatch = 32
 )
 
@@ -43,7 +43,7 @@ type maker struct {
 	resolve  func(reference string) (string, error)
 }
 
-// request makes what tells a receiver of alerts: a webhook of one.
+// request makes what is posted to a receiver: of one alert for a webhook.
 func (m maker) request(batch []pending, now time.Time) (*request, error) {
 	var made request
 	var err error
@@ -237,7 +237,7 @@ func postableOf(a *Alert, public string, now time.Time) postable {
 	case OfTest:
 		p.Labels["alertname"] = "CountersignTest"
 	}
-	for name, value := range map[string]string{"kind": string(a.Said.Component), "cause": string(firstCause(a.Said.Causes))} {
+	for name, value := range map[string]string{"kind": string(a.Content.Component), "cause": string(firstCause(a.Content.Causes))} {
 		if value != "" {
 			p.Labels[name] = value
 		}
@@ -253,18 +253,18 @@ func postableOf(a *Alert, public string, now time.Time) postable {
 // describe is what an alert says beside its summary.
 func describe(a *Alert) string {
 	var parts []string
-	for _, slot := range a.Said.Slots {
+	for _, slot := range a.Content.Slots {
 		part := []string{slot.Slot + " is filled by " + slot.Component}
 		for _, failed := range slot.Failed {
 			part = append(part, failed.Component+" failed: "+failed.Reason)
 		}
 		parts = append(parts, strings.Join(part, "; "))
 	}
-	if len(parts) == 0 && a.Said.Reason != "" {
-		parts = append(parts, a.Said.Reason)
+	if len(parts) == 0 && a.Content.Reason != "" {
+		parts = append(parts, a.Content.Reason)
 	}
-	if a.Said.Title != "" {
-		parts = append(parts, fmt.Sprintf("%s claimed: %s", a.Said.ClaimedBy, a.Said.Title))
+	if a.Content.Title != "" {
+		parts = append(parts, fmt.Sprintf("%s claimed: %s", a.Content.ClaimedBy, a.Content.Title))
 	}
 	return registry.Shorten(strings.Join(parts, "\n"), maxDescription)
 }

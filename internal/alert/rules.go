@@ -14,34 +14,34 @@ import (
 )
 
 // fire makes an alert that fires. Fault: Unavailable.
-func fire(kind Kind, subject string, since, now time.Time, said Said) (Alert, error) {
+func fire(kind Kind, subject string, since, now time.Time, content Content) (Alert, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Alert{}, fault.New(fault.Unavailable, "no id could be made for an alert: %v", err)
 	}
 	return Alert{
 		ID: id.String(), Key: keyOf(kind, subject), Kind: kind, Subject: subject, State: Firing,
-		Since: whole(since), ChangedAt: whole(now), Said: said,
+		Since: toMillisecond(since), ChangedAt: toMillisecond(now), Content: content,
 	}, nil
 }
 
-// whole is a moment as precisely as it is kept.
-func whole(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
+// toMillisecond is a moment as precisely as it is kept.
+func toMillisecond(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
 
 // ended is the alert when it has ended.
 func (a *Alert) ended(at, now time.Time, how string) Alert {
 	over := *a
-	over.State, over.EndedAt, over.ChangedAt, over.EndsAt = Resolved, whole(at), whole(now), time.Time{}
+	over.State, over.EndedAt, over.ChangedAt, over.EndsAt = Resolved, toMillisecond(at), toMillisecond(now), time.Time{}
 	if over.EndedAt.Before(over.Since) {
 		over.EndedAt = over.Since
 	}
-	over.Said.Ended = how
+	over.Content.Ended = how
 	return over
 }
 
 // ofComponent returns what becomes of a component's alert, and whether anything
 // does. A component that is probing or unknown changes nothing. The first return
-// to available is told at once; when the component has failed again soon after,
+// to available ends the alert at once; when the component has failed again soon after,
 // the alert ends only once it has been available for SteadyFor, and never while it
 // is flapping.
 func ofComponent(before *Alert, r *registry.Reading, now time.Time) (Alert, bool, error) {
@@ -52,7 +52,7 @@ func ofComponent(before *Alert, r *registry.Reading, now time.Time) (Alert, bool
 	}
 	switch {
 	case r.Status == registry.Unavailable && !fires:
-		made, err := fire(OfComponent, r.Name, began, now, sayComponent(r))
+		made, err := fire(OfComponent, r.Name, began, now, contentOfComponent(r))
 		if before != nil && now.Sub(before.ChangedAt) < SoonAgain {
 			made.Again = before.Again + 1
 		}
@@ -72,20 +72,20 @@ func ofRun(before *Alert, kept *registry.KeptPreflight, now time.Time) (Alert, b
 		return Alert{}, false, nil
 	}
 	run, slots := kept.Preflight.Run, fallbacksOf(&kept.Preflight)
-	fires, ends := before != nil && before.State == Firing, whole(kept.At.Add(RunFor))
+	fires, ends := before != nil && before.State == Firing, toMillisecond(kept.At.Add(RunFor))
 	switch {
 	case len(slots) == 0 && fires:
 		return before.ended(kept.At, now, run+" started again, without a fallback"), true, nil
 	case len(slots) == 0 || !now.Before(ends):
 		return Alert{}, false, nil
-	case fires && sameSlots(before.Said.Slots, slots):
+	case fires && sameSlots(before.Content.Slots, slots):
 		extended := *before
 		extended.EndsAt = ends
 		return extended, ends.After(before.EndsAt), nil
-	case before != nil && !before.Since.Before(whole(kept.At)):
-		return Alert{}, false, nil // this start was told, and has ended
+	case before != nil && !before.Since.Before(toMillisecond(kept.At)):
+		return Alert{}, false, nil // this start was alerted, and has ended
 	}
-	made, err := fire(OfRun, run, kept.At, now, sayRun(run, slots))
+	made, err := fire(OfRun, run, kept.At, now, contentOfRun(run, slots))
 	made.EndsAt = ends
 	return made, err == nil, err
 }
@@ -103,7 +103,7 @@ func expired(firing []Alert, now time.Time) []Alert {
 
 // ofClaim makes the alert of a claim that waits for its verdict.
 func ofClaim(c *Claim, now time.Time) (Alert, error) {
-	return fire(OfTask, string(c.TaskID), c.ClaimedAt, now, Said{
+	return fire(OfTask, string(c.TaskID), c.ClaimedAt, now, Content{
 		Summary: fmt.Sprintf("a claim has waited for its verdict for %v", words.Spoken(now.Sub(c.ClaimedAt))),
 		Title:   registry.Shorten(c.Title, maxTitle), ClaimedBy: string(c.ClaimedBy),
 	})
@@ -115,7 +115,7 @@ func ofTooMany(before *Alert, refused bool, room, most int, now time.Time) (Aler
 	fires := before != nil && before.State == Firing
 	switch {
 	case refused && !fires:
-		made, err := fire(OfAlerts, "open", now, now, Said{
+		made, err := fire(OfAlerts, "open", now, now, Content{
 			Summary: "there are more alerts than are kept; what comes beyond is not alerted on its own",
 		})
 		return made, err == nil, err
@@ -125,22 +125,22 @@ func ofTooMany(before *Alert, refused bool, room, most int, now time.Time) (Aler
 	return Alert{}, false, nil
 }
 
-func sayComponent(r *registry.Reading) Said {
-	said := Said{
+func contentOfComponent(r *registry.Reading) Content {
+	content := Content{
 		Summary: r.Name + " is unavailable", Reason: registry.Shorten(r.Reason, maxReason),
 		Causes: atMost(slices.Clone(r.Causes), maxCauses), Component: r.Kind,
 	}
 	if r.ResultID != nil {
-		said.ResultID = *r.ResultID
+		content.ResultID = *r.ResultID
 	}
 	if entry, known := firstCause(r.Causes).Entry(); known {
-		said.Summary += ": " + lowerFirst(strings.TrimSuffix(entry.Sentence, "."))
+		content.Summary += ": " + lowerFirst(strings.TrimSuffix(entry.Sentence, "."))
 	}
-	return said
+	return content
 }
 
-func sayRun(run string, slots []Fallback) Said {
-	said := Said{Slots: slots}
+func contentOfRun(run string, slots []Fallback) Content {
+	content := Content{Slots: slots}
 	var filled []string
 	for _, slot := range slots {
 		filled = append(filled, fmt.Sprintf("%s is filled by %s", slot.Slot, slot.Component))
@@ -149,11 +149,11 @@ func sayRun(run string, slots []Fallback) Said {
 	if more := len(filled) - shown; more > 0 {
 		filled = append(filled[:shown], fmt.Sprintf("%d more", more))
 	}
-	said.Summary = fmt.Sprintf("%s started on a fallback: %s", run, strings.Join(filled, ", "))
+	content.Summary = fmt.Sprintf("%s started on a fallback: %s", run, strings.Join(filled, ", "))
 	if len(slots[0].Failed) > 0 {
-		said.Causes, said.Reason = slots[0].Failed[0].Causes, slots[0].Failed[0].Reason
+		content.Causes, content.Reason = slots[0].Failed[0].Causes, slots[0].Failed[0].Reason
 	}
-	return said
+	return content
 }
 
 // fallbacksOf returns the slots that are not filled by their primary, when the run

@@ -38,11 +38,11 @@ type beating struct{ Store }
 // Beat implements lease.Store.
 func (b beating) Beat(ctx context.Context, fence int64) error { return b.Write(ctx, fence, Change{}) }
 
-// wanted reports whether anybody is to be told.
+// wanted reports whether anybody is to be notified.
 func (a *Alerter) wanted() bool { return len(a.current().Receivers) > 0 }
 
 // serve alerts under a hold of the lease until it is lost, ctx is done, or nobody is
-// to be told any more. Other settings make another shift.
+// to be notified any more. Other settings make another shift.
 func (a *Alerter) serve(ctx context.Context, hold *lease.Hold) error {
 	a.Observer.Alerting(true)
 	defer a.Observer.Firing(map[string]int{})
@@ -66,16 +66,16 @@ func (s *shift) run(ctx context.Context) error {
 		return err
 	}
 	s.book = newBook(kept, s.MaxOpen)
-	if s.reloaded { // What could not be told may be told with the new settings.
+	if s.reloaded { // What could not be delivered may be with the new settings.
 		s.book.retry(s.Now())
 	}
 	s.Observer.Firing(s.book.counts())
 	group, ctx := errgroup.WithContext(ctx)
-	// What is being told when the shift ends may be told to its end.
-	return lease.Outlasting(ctx, func(telling context.Context) error {
+	// What is being sent when the shift ends may be sent to its end.
+	return lease.Outlasting(ctx, func(sending context.Context) error {
 		group.Go(func() error { return s.follow(ctx) })
 		for _, r := range s.receivers {
-			group.Go(func() error { return s.tellOn(ctx, telling, r) })
+			group.Go(func() error { return s.deliverOn(ctx, sending, r) })
 		}
 		return group.Wait()
 	})

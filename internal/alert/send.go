@@ -29,16 +29,16 @@ const (
 	maxConnections = MaxReceivers
 )
 
-// outcome is what came of an attempt to tell a receiver.
+// outcome is what came of an attempt to deliver something.
 type outcome struct {
-	status  int           // of the answer; 0 when there was none
-	err     error         // nil when it was taken
-	final   bool          // trying again is of no use
-	unheard bool          // the receiver has surely not taken it
-	after   time.Duration // how long the receiver asks to be left alone; 0 when it does not
+	status      int           // of the answer; 0 when there was none
+	err         error         // nil when it was taken
+	final       bool          // trying again is of no use
+	notReceived bool          // the receiver has surely not taken it
+	after       time.Duration // how long the receiver asks to be left alone; 0 when it does not
 }
 
-// newClient makes the client by which receivers are told. They are the operator's
+// newClient makes the client by which messages are sent. Receivers are the operator's
 // own choice, so addresses of this machine and of private networks are dialled;
 // link-local addresses and metadata services are not. Redirects are not followed,
 // and no proxy is used.
@@ -58,8 +58,8 @@ func newClient() *http.Client {
 	}
 }
 
-// unfollowing is the client with what no receiver may change.
-func unfollowing(client *http.Client) *http.Client {
+// withoutRedirects is the client with what no receiver may change.
+func withoutRedirects(client *http.Client) *http.Client {
 	own := *client
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	own.Jar, own.Timeout = nil, SendTimeout
@@ -73,28 +73,28 @@ type request struct {
 	body   []byte
 }
 
-// post tells a receiver. Of the address only the host is part of an error, and
+// post sends a request to a receiver. Of the address only the host is part of an error, and
 // nothing of the headers, the body and the answer, which might repeat them.
 func post(ctx context.Context, client *http.Client, r *request, now time.Time) outcome {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	made, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(r.body))
 	if err != nil {
-		return outcome{err: errors.New("its url is not an address"), unheard: true}
+		return outcome{err: errors.New("its url is not an address"), notReceived: true}
 	}
 	made.Header = r.header
 	answer, err := client.Do(made)
 	if err != nil {
-		return outcome{err: harmless(err, sent.Load()), unheard: !sent.Load()}
+		return outcome{err: redacted(err, sent.Load()), notReceived: !sent.Load()}
 	}
 	defer func() { _ = answer.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
 	return judge(answer, now)
 }
 
-// judge says what an answer means. Final is only what is said of this very message:
+// judge says what an answer means. Final is only an answer about this very message:
 // whoever refuses anything else may have a token, a path or a proxy that is soon right
-// again. By 410 a receiver asks not to be told any more (Standard Webhooks, "Delivery
+// again. By 410 a receiver asks for nothing to be sent any more (Standard Webhooks, "Delivery
 // success and failure"); it is asked as rarely as one can ask for.
 func judge(answer *http.Response, now time.Time) outcome {
 	code := answer.StatusCode
@@ -103,7 +103,7 @@ func judge(answer *http.Response, now time.Time) outcome {
 	}
 	o := outcome{
 		status: code, err: fmt.Errorf("it answered with the status %d", code), after: retryAfter(answer.Header.Get("Retry-After"), now),
-		unheard: code < http.StatusInternalServerError || code == http.StatusServiceUnavailable,
+		notReceived: code < http.StatusInternalServerError || code == http.StatusServiceUnavailable,
 	}
 	switch {
 	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
@@ -116,9 +116,9 @@ func judge(answer *http.Response, now time.Time) outcome {
 	return o
 }
 
-// harmless is an error of the client without the address, which may be a secret,
-// and without what the receiver said.
-func harmless(err error, sent bool) error {
+// redacted is an error of the client without the address, which may be a secret,
+// and without what the receiver answered.
+func redacted(err error, sent bool) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}

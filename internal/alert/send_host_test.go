@@ -11,9 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// TestTell_receiversOfOneHostDoNotWaitForEachOther has all but one of them hang, at
+// TestDeliver_receiversOfOneHostDoNotWaitForEachOther has all but one of them hang, at
 // the same address.
-func TestTell_receiversOfOneHostDoNotWaitForEachOther(t *testing.T) {
+func TestDeliver_receiversOfOneHostDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	var hanging atomic.Int64
 	to := &endpoint{}
@@ -46,7 +46,7 @@ func TestTell_receiversOfOneHostDoNotWaitForEachOther(t *testing.T) {
 	until(t, "receivers hang", func() bool { return hanging.Load() > 1 })
 	on.preflight("asm-eu")
 	until(t, "the one that works is told", func() bool { return slices.Contains(to.told(), "run:nightly firing") })
-	for _, one := range s.Receptions() {
+	for _, one := range s.ReceiverStates() {
 		if one.Failures > 0 {
 			t.Errorf("before that, %s failed: %s", one.Receiver, one.Reason)
 		}

@@ -73,9 +73,9 @@ func TestPost_judgesWhatReceiversDoAndRepeatsNothingOfIt(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct {
-		url            string
-		said           string
-		final, unheard bool
+		url                string
+		said               string
+		final, notReceived bool
 	}{
 		"takes it":              {url: status(http.StatusNoContent)},
 		"refuses connections":   {refusing, "connection refused", false, true},
@@ -104,7 +104,7 @@ func TestPost_judgesWhatReceiversDoAndRepeatsNothingOfIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := unfollowing(newClient())
+			client := withoutRedirects(newClient())
 			defer client.CloseIdleConnections()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			if name == "hangs" {
@@ -112,7 +112,7 @@ func TestPost_judgesWhatReceiversDoAndRepeatsNothingOfIt(t *testing.T) {
 			}
 			defer cancel()
 			got := post(ctx, client, &request{url: c.url, header: http.Header{"X-Secret": {"hunter2"}}, body: []byte("{}")}, time.Now())
-			if (got.err == nil) != (c.said == "") || got.err != nil && !strings.Contains(got.err.Error(), c.said) || got.final != c.final || got.unheard != c.unheard {
+			if (got.err == nil) != (c.said == "") || got.err != nil && !strings.Contains(got.err.Error(), c.said) || got.final != c.final || got.notReceived != c.notReceived {
 				t.Errorf("got %+v, want %+v", got, c)
 			}
 			if got.err != nil && (strings.Contains(got.err.Error(), "secret-path") || strings.Contains(got.err.Error(), "hunter2")) {

@@ -7,11 +7,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// MaxReceivers is how many receivers there may be. Each is told one thing at a
+// MaxReceivers is how many receivers there may be. Each is sent one thing at a
 // time, so that this is also how many deliveries are in flight.
 const MaxReceivers = 8
 
-// Protocol is how a receiver is told.
+// Protocol is how a receiver is notified.
 type Protocol string
 
 // The protocols.
@@ -27,9 +27,9 @@ type Settings struct {
 	Receivers  []Receiver
 }
 
-// Receiver is somebody who is told.
+// Receiver is somebody who is notified.
 type Receiver struct {
-	Name     string // unique; what was told is kept under it
+	Name     string // unique; deliveries are kept under it
 	Protocol Protocol
 	URL      registry.Secret // of a webhook in full; the base of an Alertmanager
 	// Signing is the key by which messages of a webhook are signed, as Standard

@@ -17,7 +17,7 @@ import (
 const (
 	// recheckEvery is how often components whose alerts fire are read again, since
 	// that one is steady is no event; claimsEvery how often claims that wait are
-	// looked for, and tidyEvery how often alerts that are spent are removed.
+	// looked for, and tidyEvery how often alerts that are over are removed.
 	recheckEvery = 10 * time.Second
 	claimsEvery  = 5 * time.Second
 	tidyEvery    = time.Minute
@@ -33,7 +33,7 @@ type shift struct {
 	hold      *lease.Hold
 	reloaded  bool // there were other settings before, under the same hold
 	settings  Settings
-	receivers []*reception
+	receivers []*sender
 	book      *book
 
 	begun           bool // the feed has been joined
@@ -51,7 +51,7 @@ func (a *Alerter) newShift(hold *lease.Hold) *shift {
 		s.settings.PublicURL = a.URL
 	}
 	for i := range s.settings.Receivers {
-		s.receivers = append(s.receivers, &reception{Receiver: &s.settings.Receivers[i], wake: make(chan struct{}, 1)})
+		s.receivers = append(s.receivers, &sender{Receiver: &s.settings.Receivers[i], wake: make(chan struct{}, 1)})
 	}
 	return s
 }
@@ -107,10 +107,10 @@ func (s *shift) step(ctx context.Context) error {
 }
 
 // begin joins the feed where it was left, or else at its newest event: of what has
-// been before nothing is told, but for components that are unavailable now.
+// been before nothing is alerted, but for components that are unavailable now.
 func (s *shift) begin(ctx context.Context) error {
-	if strangers := s.book.strangers(s.settings.Receivers); len(strangers) > 0 {
-		if err := s.write(ctx, &Change{Forgotten: strangers}); err != nil {
+	if formerReceivers := s.book.formerReceivers(s.settings.Receivers); len(formerReceivers) > 0 {
+		if err := s.write(ctx, &Change{Forgotten: formerReceivers}); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (s *shift) made(ctx context.Context, events []feed.Event) ([]Alert, error) 
 }
 
 // make writes alerts, as many as there is room for, together with a step along the
-// feed, and has them told.
+// feed, and has them delivered.
 func (s *shift) make(ctx context.Context, made []Alert, move *Move) error {
 	admitted, refused := s.book.admit(made)
 	s.book.replace(admitted, s.settings.Receivers, s.Now())
@@ -218,7 +218,7 @@ func (s *shift) make(ctx context.Context, made []Alert, move *Move) error {
 	return nil
 }
 
-// announce logs what was made, and has receivers told.
+// announce logs what was made, and wakes the senders.
 func (s *shift) announce(ctx context.Context, made []Alert) {
 	for i := range made {
 		s.Log.InfoContext(ctx, "an alert has changed", slog.String("alert", made[i].Key), slog.String("state", string(made[i].State)),

@@ -11,7 +11,7 @@ import (
 // MaxWritten bounds the rows of each kind in one Change.
 const MaxWritten = 1000
 
-// Store keeps alerts, what was told of them, and the place in the feed up to which
+// Store keeps alerts, their deliveries, and the place in the feed up to which
 // they were made. Whoever writes holds a lease. Fault of each method: Unavailable.
 type Store interface {
 	Lease(ctx context.Context) (registry.Lease, error)
@@ -53,25 +53,25 @@ type Move struct {
 	To   feed.Position
 }
 
-// Word is what a receiver is told of an alert: that it fires, or that it ended.
+// Notification is what a receiver is sent of an alert: that it fires, or that it ended.
 // The zero value is nothing.
-type Word struct {
+type Notification struct {
 	AlertID string
 	State   State
 }
 
-// Delivery is what one receiver was told of one alert, and what is being tried.
+// Delivery is what one receiver has taken of one alert, and what is being tried.
 type Delivery struct {
 	Receiver string
-	Key      string // of the alert
-	Told     Word   // what it has taken last
-	ToldAt   time.Time
-	// Heard says that the receiver may think that the alert fires: it has taken
-	// that, or an attempt to tell it has no known outcome.
-	Heard      bool
-	Tried      Word      // what is being tried; nothing once it was taken
-	TriedSince time.Time // when that was tried first
-	Attempts   int       // to tell Tried
-	Next       time.Time // Tried is not tried again before
-	GivenUp    bool      // Tried is not tried again at all
+	Key      string       // of the alert
+	Taken    Notification // what it has taken last
+	TakenAt  time.Time
+	// MayFire says that the receiver may think that an alert of this key fires: it has
+	// taken that, or an attempt to deliver it has no known outcome.
+	MayFire    bool
+	Tried      Notification // what is being tried; nothing once it was taken
+	TriedSince time.Time    // when that was tried first
+	Attempts   int          // to deliver Tried
+	Next       time.Time    // Tried is not tried again before
+	GivenUp    bool         // Tried is not tried again at all
 }

@@ -320,7 +320,7 @@ func TestLog_holdsNoSecretWhateverReceiversAnswer(t *testing.T) {
 	mustRecord(t, db, "other", false)
 	until(t, "every receiver has failed", func() bool {
 		failing := 0
-		for _, r := range s.Receptions() {
+		for _, r := range s.ReceiverStates() {
 			if r.Failures > 0 {
 				failing++
 			}
@@ -328,7 +328,7 @@ func TestLog_holdsNoSecretWhateverReceiversAnswer(t *testing.T) {
 		return failing == len(settings.Receivers) && len(to.attempts()) >= 8
 	})
 	s.stop()
-	said := s.log.String() + fmt.Sprintf("%+v %+v", s.Receptions(), settings)
+	said := s.log.String() + fmt.Sprintf("%+v %+v", s.ReceiverStates(), settings)
 	for _, secret := range []string{hidden, signing, strings.TrimPrefix(signing, "whsec_"), "Tr0ub4dor"} {
 		if strings.Contains(said, secret) {
 			t.Errorf("%s is repeated in\n%s", secret, said)

@@ -21,7 +21,7 @@ type Trial struct {
 // wants, once and at the same time, and returns what came of each, in their order.
 // Nothing is kept. It takes at most SendTimeout for each.
 func Try(ctx context.Context, settings *Settings, resolve func(reference string) (string, error), now time.Time) []Trial {
-	client := unfollowing(newClient())
+	client := withoutRedirects(newClient())
 	defer client.CloseIdleConnections()
 	trials := make([]Trial, len(settings.Receivers))
 	var sending sync.WaitGroup
@@ -56,6 +56,6 @@ func testAlert(now time.Time) Alert {
 	const subject = "test"
 	return Alert{
 		Key: keyOf(OfTest, subject), Kind: OfTest, Subject: subject, State: Firing, Since: now, ChangedAt: now,
-		Said: Said{Summary: "this is a test of the alerts of Countersign: nothing is wrong", Ended: "the test is over"},
+		Content: Content{Summary: "this is a test of the alerts of Countersign: nothing is wrong", Ended: "the test is over"},
 	}
 }

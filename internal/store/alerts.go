@@ -120,18 +120,20 @@ func scanAlert(from row) (alert.Alert, error) {
 		return a, err
 	}
 	a.Since, a.EndedAt, a.ChangedAt, a.EndsAt = moment(since), moment(ended), moment(changed), moment(ends)
-	if err := json.Unmarshal([]byte(said), &a.Said); err != nil {
+	if err := json.Unmarshal([]byte(said), &a.Content); err != nil {
 		return a, fmt.Errorf("read what the alert %s says: %w", a.Key, err)
 	}
 	return a, nil
 }
 
+// scanDelivery reads a delivery; the columns told_* are what was taken, and heard is
+// whether the alert may be thought to fire.
 func scanDelivery(from row) (alert.Delivery, error) {
 	var d alert.Delivery
 	var told, heard, since, next, givenUp int64
-	err := from.Scan(&d.Receiver, &d.Key, &d.Told.AlertID, &d.Told.State, &told, &heard,
+	err := from.Scan(&d.Receiver, &d.Key, &d.Taken.AlertID, &d.Taken.State, &told, &heard,
 		&d.Tried.AlertID, &d.Tried.State, &since, &d.Attempts, &next, &givenUp)
-	d.ToldAt, d.Heard, d.TriedSince, d.Next, d.GivenUp = moment(told), heard != 0, moment(since), moment(next), givenUp != 0
+	d.TakenAt, d.MayFire, d.TriedSince, d.Next, d.GivenUp = moment(told), heard != 0, moment(since), moment(next), givenUp != 0
 	return d, err
 }
 
@@ -186,7 +188,7 @@ func (a Alerts) write(ctx context.Context, in session, change *alert.Change) err
 	var alerts, deliveries []any
 	for i := range change.Alerts {
 		one := &change.Alerts[i]
-		said, err := json.Marshal(one.Said)
+		said, err := json.Marshal(one.Content)
 		if err != nil {
 			return fmt.Errorf("write what the alert %s says as JSON: %w", one.Key, err)
 		}
@@ -195,7 +197,7 @@ func (a Alerts) write(ctx context.Context, in session, change *alert.Change) err
 	}
 	for i := range change.Deliveries {
 		one := &change.Deliveries[i]
-		deliveries = append(deliveries, one.Receiver, one.Key, one.Told.AlertID, string(one.Told.State), stampOrNull(one.ToldAt), flag(one.Heard),
+		deliveries = append(deliveries, one.Receiver, one.Key, one.Taken.AlertID, string(one.Taken.State), stampOrNull(one.TakenAt), flag(one.MayFire),
 			one.Tried.AlertID, string(one.Tried.State), stampOrNull(one.TriedSince), one.Attempts, stampOrNull(one.Next), flag(one.GivenUp))
 	}
 	if err := upsertAlerts().exec(ctx, in, alerts); err != nil {

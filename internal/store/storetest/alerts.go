@@ -30,7 +30,7 @@ func firingAlert(component, id string) alert.Alert {
 	return alert.Alert{
 		ID: id, Key: "component:" + component, Kind: alert.OfComponent, Subject: component, State: alert.Firing,
 		Since: day(), ChangedAt: day().Add(time.Second),
-		Said: alert.Said{Summary: component + " is unavailable", Reason: "it \x00 says \u202e no", Causes: []registry.Cause{registry.Refused}},
+		Content: alert.Content{Summary: component + " is unavailable", Reason: "it \x00 says \u202e no", Causes: []registry.Cause{registry.Refused}},
 	}
 }
 
@@ -73,18 +73,18 @@ func keptAlerts(t *testing.T, location string) {
 	fires, ends := firingAlert("asm", "id-1"), firingAlert("other", "id-2")
 	run := firingAlert("nightly", "id-3")
 	run.Kind, run.Key, run.EndsAt, run.Again = alert.OfRun, "run:nightly", day().Add(time.Hour), 2
-	run.Said = alert.Said{Slots: []alert.Fallback{{Slot: "recon", Component: "asm", Failed: []alert.Failed{{Component: "other", Causes: []registry.Cause{registry.DNS}}}}},
+	run.Content = alert.Content{Slots: []alert.Fallback{{Slot: "recon", Component: "asm", Failed: []alert.Failed{{Component: "other", Causes: []registry.Cause{registry.DNS}}}}},
 		Replaced: []alert.Replaced{{ID: "id-0", Since: day(), EndedAt: day().Add(time.Second), Ended: "it ended", Cause: registry.DNS}}}
-	ends.State, ends.EndedAt, ends.Said.Ended = alert.Resolved, day().Add(time.Minute), "it is available again"
+	ends.State, ends.EndedAt, ends.Content.Ended = alert.Resolved, day().Add(time.Minute), "it is available again"
 	told := alert.Delivery{
-		Receiver: "ops", Key: fires.Key, Told: alert.Word{AlertID: "id-0", State: alert.Resolved}, ToldAt: day(), Heard: true,
-		Tried: alert.Word{AlertID: "id-1", State: alert.Firing}, TriedSince: day().Add(time.Second), Attempts: 3, Next: day().Add(time.Minute), GivenUp: true,
+		Receiver: "ops", Key: fires.Key, Taken: alert.Notification{AlertID: "id-0", State: alert.Resolved}, TakenAt: day(), MayFire: true,
+		Tried: alert.Notification{AlertID: "id-1", State: alert.Firing}, TriedSince: day().Add(time.Second), Attempts: 3, Next: day().Add(time.Minute), GivenUp: true,
 	}
 	other := alert.Delivery{Receiver: "chat", Key: fires.Key, Tried: told.Tried, TriedSince: day()}
 	strange := alert.Delivery{Receiver: "ops", Key: ends.Key}
 	mustWrite(t, db, fence, alert.Change{Alerts: []alert.Alert{fires, ends, run}, Deliveries: []alert.Delivery{other, told, strange}})
-	fires.Said.Reason = "it \ufffd says \u202e no"
-	ends.Said.Reason = fires.Said.Reason
+	fires.Content.Reason = "it \ufffd says \u202e no"
+	ends.Content.Reason = fires.Content.Reason
 	want := alert.Kept{Alerts: []alert.Alert{fires, ends, run}, Deliveries: []alert.Delivery{other, told, strange}}
 	if diff := cmp.Diff(want, mustLoad(t, db)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)

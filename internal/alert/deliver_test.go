@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
-func TestTell_triesAgainWithBackOffUntilItIsTaken(t *testing.T) {
+func TestDeliver_triesAgainWithBackOffUntilItIsTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm"), &endpoint{}
@@ -46,19 +46,19 @@ func TestTell_triesAgainWithBackOffUntilItIsTaken(t *testing.T) {
 		if pause < time.Minute {
 			t.Errorf("the longest pause is %v", pause)
 		}
-		if failing := s.Receptions()[0]; failing.Failures != len(all) || failing.Reason != "it answered with the status 500" || failing.FailingSince.IsZero() {
-			t.Errorf("the receiver is told to be %+v", failing)
+		if failing := s.ReceiverStates()[0]; failing.Failures != len(all) || failing.Reason != "it answered with the status 500" || failing.FailingSince.IsZero() {
+			t.Errorf("the state of the receiver is %+v", failing)
 		}
 		to.works()
 		pass(15 * time.Minute)
 		expect(t, to, "component:asm firing")
-		if well := s.Receptions()[0]; well != (alert.Reception{Receiver: "ops", Protocol: alert.Webhook}) {
-			t.Errorf("the receiver is told to be %+v", well)
+		if well := s.ReceiverStates()[0]; well != (alert.ReceiverState{Receiver: "ops", Protocol: alert.Webhook}) {
+			t.Errorf("the state of the receiver is %+v", well)
 		}
 	})
 }
 
-func TestTell_givesUpAfterADay(t *testing.T) {
+func TestDeliver_givesUpAfterADay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm"), &endpoint{}
@@ -86,7 +86,7 @@ func TestTell_givesUpAfterADay(t *testing.T) {
 	})
 }
 
-func TestTell_givesUpAtOnceOnlyWhatIsBadItself(t *testing.T) {
+func TestDeliver_givesUpAtOnceOnlyWhatIsBadItself(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{
 		http.StatusBadRequest: "given up", http.StatusRequestEntityTooLarge: "given up", http.StatusUnprocessableEntity: "given up",
@@ -113,7 +113,7 @@ func TestTell_givesUpAtOnceOnlyWhatIsBadItself(t *testing.T) {
 	}
 }
 
-func TestTell_leavesAReceiverAloneForAsLongAsItAsks(t *testing.T) {
+func TestDeliver_leavesAReceiverAloneForAsLongAsItAsks(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string][2]time.Duration{
 		"gone": {time.Hour, time.Hour + 2*time.Second},
@@ -147,7 +147,7 @@ func TestTell_leavesAReceiverAloneForAsLongAsItAsks(t *testing.T) {
 	}
 }
 
-func TestTell_anEndTakesThePlaceOfWhatWasNotTakenYet(t *testing.T) {
+func TestDeliver_anEndTakesThePlaceOfWhatWasNotTakenYet(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("dial tcp 127.0.0.1:1: connect: connection refused")
 	for name, c := range map[string]struct {
@@ -177,7 +177,7 @@ func TestTell_anEndTakesThePlaceOfWhatWasNotTakenYet(t *testing.T) {
 	}
 }
 
-func TestTell_aHangingReceiverIsCutOffAndKeepsNobodyElseWaiting(t *testing.T) {
+func TestDeliver_aHangingReceiverIsCutOffAndKeepsNobodyElseWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm", "other"), &endpoint{}
@@ -197,16 +197,16 @@ func TestTell_aHangingReceiverIsCutOffAndKeepsNobodyElseWaiting(t *testing.T) {
 		pass(soon)
 		expect(t, to, "component:asm firing", "component:other firing")
 		pass(alert.SendTimeout)
-		if got := s.Receptions()[0]; got.Receiver != "hanging" || got.Reason != "it did not answer within 10s" {
-			t.Errorf("the receiver is told to be %+v", got)
+		if got := s.ReceiverStates()[0]; got.Receiver != "hanging" || got.Reason != "it did not answer within 10s" {
+			t.Errorf("the state of the receiver is %+v", got)
 		}
-		if got := s.Receptions()[1]; got.Failures != 0 {
-			t.Errorf("the other receiver is told to be %+v", got)
+		if got := s.ReceiverStates()[1]; got.Failures != 0 {
+			t.Errorf("the state of the other receiver is %+v", got)
 		}
 	})
 }
 
-func TestTell_manyPendingAlertsAreNoStormOnAReceiverThatFails(t *testing.T) {
+func TestDeliver_manyPendingAlertsAreNoStormOnAReceiverThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		names := []string{}
@@ -231,9 +231,9 @@ func TestTell_manyPendingAlertsAreNoStormOnAReceiverThatFails(t *testing.T) {
 	})
 }
 
-// TestTell_whatIsBrokenDoesNotWaitForClaims has a receiver take its time for each
+// TestDeliver_whatIsBrokenDoesNotWaitForClaims has a receiver take its time for each
 // alert, and fail for a while.
-func TestTell_whatIsBrokenDoesNotWaitForClaims(t *testing.T) {
+func TestDeliver_whatIsBrokenDoesNotWaitForClaims(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const many = 500
@@ -264,7 +264,7 @@ func TestTell_whatIsBrokenDoesNotWaitForClaims(t *testing.T) {
 	})
 }
 
-func TestTell_remindsAnAlertmanagerBeforeItTakesAnAlertForEnded(t *testing.T) {
+func TestDeliver_remindsAnAlertmanagerBeforeItTakesAnAlertForEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm", "other"), &endpoint{}
@@ -329,7 +329,7 @@ func postedIn(t *testing.T, one attempt) []posted {
 	return all
 }
 
-func TestTell_oneAlertThatAnAlertmanagerRefusesSparesTheOthers(t *testing.T) {
+func TestDeliver_oneAlertThatAnAlertmanagerRefusesSparesTheOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm", "bad", "other"), &endpoint{}

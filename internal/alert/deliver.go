@@ -13,56 +13,56 @@ import (
 )
 
 const (
-	// tellAtLeast is how often a receiver is looked after without being woken, and
-	// noteTries how often what came of an attempt is tried to be written.
-	tellAtLeast = time.Minute
-	noteTries   = 3
+	// lookAtLeast is how often a receiver is looked after without being woken, and
+	// writeTries how often what came of an attempt is tried to be written.
+	lookAtLeast = time.Minute
+	writeTries  = 3
 	// maxInLine is after how many alerts it is looked for more urgent ones.
 	maxInLine = 100
 )
 
-// reception is a receiver during a shift.
-type reception struct {
+// sender delivers to one receiver during a shift.
+type sender struct {
 	*Receiver
 
-	wake  chan struct{} // there is something to be told
+	wake  chan struct{} // there is something to be delivered
 	until time.Time     // it is left alone
 }
 
-// again is how often it is told again what fires; 0 for never.
-func (r *reception) again() time.Duration {
+// again is how often what fires is sent again; 0 for never.
+func (r *sender) again() time.Duration {
 	if r.Protocol == Alertmanager {
 		return remindEvery
 	}
 	return 0
 }
 
-// atOnce is how many alerts it is told in one request.
-func (r *reception) atOnce() int {
+// atOnce is how many alerts go into one request.
+func (r *sender) atOnce() int {
 	if r.Protocol == Alertmanager {
 		return maxBatch
 	}
 	return 1
 }
 
-// mayHave reports whether it may be told something now, beside what is due: what is
+// mayHave reports whether something may be sent now, beside what is due: what is
 // due, or what it is soon to be reminded of.
-func (r *reception) mayHave(p *pending, now time.Time) bool {
+func (r *sender) mayHave(p *pending, now time.Time) bool {
 	if p.reminder() && p.delivery.Attempts == 0 {
 		now = now.Add(r.again() / 2)
 	}
 	return !p.due.After(now)
 }
 
-// tellOn tells a receiver what there is to be told, one request after the other,
-// until ctx is done. What is under way then ends with telling. Its error is that
+// deliverOn delivers what there is for a receiver, one request after the other, until
+// ctx is done. What is under way then ends with sending. Its error is that
 // the lease is lost.
-func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
+func (s *shift) deliverOn(ctx, sending context.Context, r *sender) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	noting := trouble.Log{
 		To: s.Log.With(slog.String("receiver", r.Name)), Level: slog.LevelWarn,
-		Fails: "what a receiver of alerts is told cannot be noted", Works: "what a receiver of alerts is told can be noted again",
+		Fails: "what was delivered to a receiver cannot be noted", Works: "what was delivered to a receiver can be noted again",
 	}
 	for {
 		select {
@@ -71,7 +71,7 @@ func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 		case <-r.wake:
 		case <-timer.C:
 		}
-		wait, err := s.tellDue(ctx, telling, r)
+		wait, err := s.deliverDue(ctx, sending, r)
 		if errors.Is(err, registry.ErrLeaseLost) {
 			return err
 		}
@@ -83,8 +83,8 @@ func (s *shift) tellOn(ctx, telling context.Context, r *reception) error {
 	}
 }
 
-// tellDue tells what is due, and returns after what time there is more.
-func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Duration, error) {
+// deliverDue delivers what is due, and returns after what time there is more.
+func (s *shift) deliverDue(ctx, sending context.Context, r *sender) (time.Duration, error) {
 	var left []pending
 	for {
 		select {
@@ -95,25 +95,25 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 		if len(left) == 0 {
 			left = s.book.pending(r.Receiver, r.again(), s.Now())
 			if left = left[:min(len(left), maxInLine)]; len(left) == 0 {
-				return tellAtLeast, nil
+				return lookAtLeast, nil
 			}
 		}
 		now := s.Now()
 		switch {
 		case isDone(ctx):
-			return tellAtLeast, nil
+			return lookAtLeast, nil
 		case !s.hold.Lasts(time.Now()):
 			return lease.BeatAgain, nil
 		case clamped(r.until, now).After(now):
-			return min(r.until.Sub(now), tellAtLeast), nil
+			return min(r.until.Sub(now), lookAtLeast), nil
 		case left[0].due.After(now):
-			return min(left[0].due.Sub(now), tellAtLeast), nil
+			return min(left[0].due.Sub(now), lookAtLeast), nil
 		}
 		batch := 1
 		for batch < min(r.atOnce(), len(left)) && r.mayHave(&left[batch], now) {
 			batch++
 		}
-		if err := s.tell(telling, r, left[:batch]); err != nil {
+		if err := s.deliver(sending, r, left[:batch]); err != nil {
 			return 0, err
 		}
 		left = left[batch:]
@@ -122,10 +122,10 @@ func (s *shift) tellDue(ctx, telling context.Context, r *reception) (time.Durati
 
 func isDone(ctx context.Context) bool { return ctx.Err() != nil }
 
-// tell makes one attempt to tell alerts to a receiver. The attempt is written
-// before it is made: whoever comes after a crash tries again, and tells at most
-// once more, under the same id.
-func (s *shift) tell(ctx context.Context, r *reception, batch []pending) error {
+// deliver makes one attempt to deliver alerts to a receiver. The attempt is written
+// before it is made: whoever comes after a crash tries again, and delivers at
+// most once more, under the same id.
+func (s *shift) deliver(ctx context.Context, r *sender, batch []pending) error {
 	held := s.book.hold(batch)
 	defer s.book.release(held)
 	if len(held) == 0 {
@@ -136,7 +136,7 @@ func (s *shift) tell(ctx context.Context, r *reception, batch []pending) error {
 	for i := range held {
 		begun[i] = held[i].begun(now)
 	}
-	if err := s.noteAll(ctx, held, begun); err != nil {
+	if err := s.writeDeliveries(ctx, held, begun); err != nil {
 		return err
 	}
 	o := s.attempt(ctx, r, held, now)
@@ -145,7 +145,7 @@ func (s *shift) tell(ctx context.Context, r *reception, batch []pending) error {
 	}
 	if o.final && len(held) > 1 {
 		for i := range held { // One of them may be refused for what it is.
-			if err := s.tell(ctx, r, held[i:i+1]); err != nil {
+			if err := s.deliver(ctx, r, held[i:i+1]); err != nil {
 				return err
 			}
 		}
@@ -161,15 +161,15 @@ func (s *shift) tell(ctx context.Context, r *reception, batch []pending) error {
 				slog.String("state", string(held[i].alert.State)), slog.Int("attempts", begun[i].Attempts), slog.Any("cause", o.err))
 		}
 	}
-	return s.noteAll(ctx, held, begun)
+	return s.writeDeliveries(ctx, held, begun)
 }
 
 // attempt sends the request.
-func (s *shift) attempt(ctx context.Context, r *reception, held []pending, now time.Time) outcome {
+func (s *shift) attempt(ctx context.Context, r *sender, held []pending, now time.Time) outcome {
 	made, err := maker{r.Receiver, s.settings.PublicURL, s.Resolve}.request(held, now)
 	if err != nil {
 		missing, _ := errors.AsType[unsent](err) // it always is one
-		return outcome{err: missing.error, final: missing.final, unheard: true}
+		return outcome{err: missing.error, final: missing.final, notReceived: true}
 	}
 	began := time.Now()
 	o := post(ctx, s.Client, made, now)
@@ -179,20 +179,20 @@ func (s *shift) attempt(ctx context.Context, r *reception, held []pending, now t
 	return o
 }
 
-// judge tells what came of an attempt, and leaves a receiver alone that cannot be
-// told now.
-func (s *shift) judge(ctx context.Context, r *reception, held []pending, o outcome, now time.Time) {
+// judge logs what came of an attempt, and leaves a receiver alone that has not taken
+// it.
+func (s *shift) judge(ctx context.Context, r *sender, held []pending, o outcome, now time.Time) {
 	if o.err == nil {
 		r.until = time.Time{}
-		var failed Reception
-		s.receive(r.Name, func(seen *Reception) { failed, *seen = *seen, Reception{} })
+		var failed ReceiverState
+		s.updateState(r.Name, func(seen *ReceiverState) { failed, *seen = *seen, ReceiverState{} })
 		if failed.Failures > 0 {
 			s.Log.InfoContext(ctx, "a receiver of alerts takes them again", slog.String("receiver", r.Name), slog.Int("failures", failed.Failures))
 		}
 		return
 	}
 	s.Observer.Failed(r.Name)
-	seen := s.receive(r.Name, func(seen *Reception) {
+	seen := s.updateState(r.Name, func(seen *ReceiverState) {
 		if seen.Failures++; seen.FailingSince.IsZero() {
 			seen.FailingSince = now
 		}
@@ -209,60 +209,60 @@ func (s *shift) judge(ctx context.Context, r *reception, held []pending, o outco
 		slog.Int("alerts", len(held)), slog.Int("failures", seen.Failures), slog.Any("cause", o.err))
 }
 
-// noteAll writes deliveries. Reminders are not worth a write: another process would
+// writeDeliveries writes deliveries. Reminders are not worth a write: another process would
 // only remind once more.
-func (s *shift) noteAll(ctx context.Context, held []pending, deliveries []Delivery) error {
-	var written, remembered []Delivery
+func (s *shift) writeDeliveries(ctx context.Context, held []pending, deliveries []Delivery) error {
+	var written, reminders []Delivery
 	for i := range held {
 		if held[i].reminder() {
-			remembered = append(remembered, deliveries[i])
+			reminders = append(reminders, deliveries[i])
 		} else {
 			written = append(written, deliveries[i])
 		}
 	}
-	s.book.take(&Change{Deliveries: remembered})
+	s.book.take(&Change{Deliveries: reminders})
 	if len(written) == 0 {
 		return nil
 	}
 	var err error
-	for range noteTries {
+	for range writeTries {
 		if err = s.write(ctx, &Change{Deliveries: written}); err == nil || errors.Is(err, registry.ErrLeaseLost) || ctx.Err() != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("write what was told: %w", err)
+	return fmt.Errorf("write what was delivered: %w", err)
 }
 
 // begun is the delivery when an attempt begins.
 func (p *pending) begun(now time.Time) Delivery {
 	d := p.delivery
-	if word := p.word(); d.Tried != word && !p.reminder() {
-		d.Tried, d.TriedSince, d.Attempts, d.GivenUp = word, whole(now), 0, false
+	if notification := p.notification(); d.Tried != notification && !p.reminder() {
+		d.Tried, d.TriedSince, d.Attempts, d.GivenUp = notification, toMillisecond(now), 0, false
 	}
 	d.Attempts++
-	d.Next = whole(now.Add(pauseAfter(d.Attempts, 0, p.alert.ID)))
-	d.Heard = d.Heard || p.alert.State == Firing
+	d.Next = toMillisecond(now.Add(pauseAfter(d.Attempts, 0, p.alert.ID)))
+	d.MayFire = d.MayFire || p.alert.State == Firing
 	return d
 }
 
 // noted is the delivery when it is known what came of the attempt. An Alertmanager
-// is told what fires for as long as it fires.
+// is sent what fires for as long as it fires.
 func (p *pending) noted(d Delivery, protocol Protocol, o outcome, now time.Time) Delivery {
 	if o.err == nil {
-		return Delivery{Receiver: d.Receiver, Key: d.Key, Told: p.word(), ToldAt: whole(now), Heard: p.alert.State == Firing}
+		return Delivery{Receiver: d.Receiver, Key: d.Key, Taken: p.notification(), TakenAt: toMillisecond(now), MayFire: p.alert.State == Firing}
 	}
-	d.Next = whole(now.Add(pauseAfter(d.Attempts, o.after, p.alert.ID)))
+	d.Next = toMillisecond(now.Add(pauseAfter(d.Attempts, o.after, p.alert.ID)))
 	if p.reminder() {
 		return d
 	}
-	if o.unheard {
-		d.Heard = p.delivery.Heard
+	if o.notReceived {
+		d.MayFire = p.delivery.MayFire
 	}
 	endless := protocol == Alertmanager && p.alert.State == Firing
 	tried := now.Sub(d.TriedSince) >= GiveUpAfter && d.Attempts >= leastAttempts
 	d.GivenUp = o.final || tried && !endless
 	if d.GivenUp && p.alert.State == Resolved { // It must not keep back what fires next.
-		d.Heard, d.Told, d.ToldAt = false, Word{}, time.Time{}
+		d.MayFire, d.Taken, d.TakenAt = false, Notification{}, time.Time{}
 	}
 	return d
 }
