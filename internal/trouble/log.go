@@ -28,8 +28,8 @@ func (l *Log) Note(ctx context.Context, err error) {
 	}
 	l.failing = err != nil
 	if l.failing {
-		l.To.Log(ctx, l.Level, l.Fails, slog.Any("cause", err))
+		l.To.Log(ctx, l.Level, l.Fails, slog.Any("cause", err)) //nolint:sloglint // Each user gives a literal.
 		return
 	}
-	l.To.InfoContext(ctx, l.Works)
+	l.To.InfoContext(ctx, l.Works) //nolint:sloglint // As above.
 }

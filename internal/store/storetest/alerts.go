@@ -73,8 +73,10 @@ func keptAlerts(t *testing.T, location string) {
 	fires, ends := firingAlert("asm", "id-1"), firingAlert("other", "id-2")
 	run := firingAlert("nightly", "id-3")
 	run.Kind, run.Key, run.EndsAt, run.Again = alert.OfRun, "run:nightly", day().Add(time.Hour), 2
-	run.Content = alert.Content{Slots: []alert.Fallback{{Slot: "recon", Component: "asm", Failed: []alert.Failed{{Component: "other", Causes: []registry.Cause{registry.DNS}}}}},
-		Replaced: []alert.Replaced{{ID: "id-0", Since: day(), EndedAt: day().Add(time.Second), Ended: "it ended", Cause: registry.DNS}}}
+	run.Content = alert.Content{
+		Slots:    []alert.Fallback{{Slot: "recon", Component: "asm", Failed: []alert.Failed{{Component: "other", Causes: []registry.Cause{registry.DNS}}}}},
+		Replaced: []alert.Replaced{{ID: "id-0", Since: day(), EndedAt: day().Add(time.Second), Ended: "it ended", Cause: registry.DNS}},
+	}
 	ends.State, ends.EndedAt, ends.Content.Ended = alert.Resolved, day().Add(time.Minute), "it is available again"
 	told := alert.Delivery{
 		Receiver: "ops", Key: fires.Key, Taken: alert.Notification{AlertID: "id-0", State: alert.Resolved}, TakenAt: day(), MayFire: true,
