@@ -172,6 +172,7 @@ type pending struct {
 	alert    Alert
 	delivery Delivery
 	due      time.Time
+	inTheWay bool // it is an old end, and what fires now waits for it
 }
 
 func (p *pending) notification() Notification { return Notification{p.alert.ID, p.alert.State} }
@@ -193,6 +194,7 @@ func (b *book) pending(r *Receiver, again time.Duration, now time.Time) []pendin
 		}
 		d := b.deliveries[deliveryKey{r.Name, key}]
 		one := pending{alert: a.next(d), delivery: Delivery{Receiver: r.Name, Key: key}}
+		one.inTheWay = one.alert.ID != a.ID && a.State == Firing
 		if d != nil {
 			one.delivery = *d
 		}

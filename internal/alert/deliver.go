@@ -260,7 +260,8 @@ func (p *pending) noted(d Delivery, protocol Protocol, o outcome, now time.Time)
 	}
 	endless := protocol == Alertmanager && p.alert.State == Firing
 	tried := now.Sub(d.TriedSince) >= GiveUpAfter && d.Attempts >= leastAttempts
-	d.GivenUp = o.final || tried && !endless
+	refused := p.inTheWay && o.refused() && d.Attempts >= leastAttempts
+	d.GivenUp = o.final || refused || tried && !endless
 	if d.GivenUp && p.alert.State == Resolved { // It must not keep back what fires next.
 		d.MayFire, d.Taken, d.TakenAt = false, Notification{}, time.Time{}
 	}

@@ -115,6 +115,35 @@ func TestReplaced_anAlertmanagerIsToldTheEndUnderTheLabelsOfTheBeginning(t *test
 	})
 }
 
+// TestReplaced_anEndThatIsNeverTakenKeepsWhatFiresBackForMinutesOnly has a receiver
+// that knows nothing of what is to end.
+func TestReplaced_anEndThatIsNeverTakenKeepsWhatFiresBackForMinutesOnly(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int][]string{
+		http.StatusNotFound:           {"run:nightly firing", "run:nightly firing"},
+		http.StatusServiceUnavailable: {"run:nightly firing"}, // it says that it can take nothing now
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			on, to := newDatabase(), &endpoint{}
+			to.answers(func(_ context.Context, got attempt) (int, http.Header, error) {
+				if got.message.State == alert.Resolved {
+					return status, nil, nil
+				}
+				return http.StatusOK, nil, nil
+			})
+			alerts(t, on, to, hook(), nil)
+			pass(soon)
+			on.preflight("asm-eu")
+			pass(soon)
+			on.preflight("asm-us")
+			pass(3 * time.Minute)
+			expect(t, to, "run:nightly firing")
+			pass(20 * time.Minute)
+			expect(t, to, want...)
+		})
+	}
+}
+
 func TestReplaced_anEndThatIsRefusedKeepsNothingBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -38,6 +38,17 @@ type outcome struct {
 	after       time.Duration // how long the receiver asks to be left alone; 0 when it does not
 }
 
+// refused reports whether the receiver has answered that it does not take this, and
+// not that it cannot take anything just now.
+func (o outcome) refused() bool {
+	switch o.status {
+	case 0, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return false
+	}
+	return o.err != nil
+}
+
 // newClient makes the client by which messages are sent. Receivers are the operator's
 // own choice, so addresses of this machine and of private networks are dialled;
 // link-local addresses and metadata services are not. Redirects are not followed,
