@@ -37,10 +37,10 @@ func (r *refusals) Refused(code fault.Code) {
 func (r *refusals) told() []fault.Code {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	codes := r.codes
+	since := r.codes
 	r.codes = nil
-	slices.Sort(codes)
-	return codes
+	slices.Sort(since)
+	return since
 }
 
 // tracing returns a tracer and what keeps its spans.

@@ -107,19 +107,27 @@ func (m *machine) list(t *rapid.T, agent, other task.AgentID) {
 	}
 	filter.OldestFirst = filter.Status != "" && rapid.Bool().Draw(t, "oldest first")
 	if rapid.Bool().Draw(t, "after a page") {
-		last := m.known(t)
-		if !filter.OldestFirst {
-			filter.Before = last
-		} else if known, err := m.oracle.Task(m.ctx, last); err == nil {
-			filter.After = task.Place{At: known.History[len(known.History)-1].At, ID: last}
-			if filter.Status == task.Pending {
-				filter.After.At = known.CreatedAt // as a page of pending tasks had it
-			}
-		}
+		m.behind(m.known(t), &filter)
 	}
 	want, wantErr := everyPage(m.ctx, m.oracle, filter)
 	got, err := everyPage(m.ctx, m.db, filter)
 	same(t, fmt.Sprintf("list %+v", filter), want, wantErr, got, err)
+}
+
+// behind makes a filter one of the page behind a task, when there is such a task.
+func (m *machine) behind(last task.ID, filter *task.Filter) {
+	if !filter.OldestFirst {
+		filter.Before = last
+		return
+	}
+	known, err := m.oracle.Task(m.ctx, last)
+	switch {
+	case err != nil:
+	case filter.Status == task.Pending: // as a page of pending tasks has it
+		filter.After = task.Place{At: known.CreatedAt, ID: last}
+	default:
+		filter.After = task.Place{At: known.History[len(known.History)-1].At, ID: last}
+	}
 }
 
 // everyPage returns the tasks of the page of a filter and of all that follow it.
