@@ -83,6 +83,9 @@ func (h HTTP) get(ctx context.Context) (status int, body []byte, err error) {
 		return 0, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return response.StatusCode, nil, nil // its body is the connection, which no context ends
+	}
 	body, err = io.ReadAll(io.LimitReader(response.Body, maxOutput))
 	return response.StatusCode, body, err
 }

@@ -62,6 +62,15 @@ func TestHTTP_passesOnlyTheAnswerThatIsWanted(t *testing.T) {
 			gates.HTTP{},
 			"status 302, want 200 to 299", "", false,
 		},
+		"another protocol": {
+			func(w http.ResponseWriter, _ *http.Request) { // and nothing ever comes
+				if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+					_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+				}
+			},
+			gates.HTTP{},
+			"status 101, want 200 to 299", "", false,
+		},
 		"half a body": {
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "100")

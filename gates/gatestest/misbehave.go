@@ -50,6 +50,9 @@ func (s *suite) ask(ctx context.Context, method, url string) (int, []byte, error
 		return 0, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return response.StatusCode, nil, nil // its body is the connection, which no time-out ends
+	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	return response.StatusCode, body, err
 }

@@ -99,7 +99,9 @@ func post(ctx context.Context, client *http.Client, r *request, now time.Time) o
 		return outcome{err: redacted(err, sent.Load()), notReceived: !sent.Load()}
 	}
 	defer func() { _ = answer.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
+	if answer.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection, which no context ends
+		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer))
+	}
 	return judge(answer, now)
 }
 
@@ -121,7 +123,7 @@ func judge(answer *http.Response, now time.Time) outcome {
 		o.final = true
 	case code == http.StatusGone:
 		o.after = maxAsked
-	case code < http.StatusBadRequest:
+	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
 		o.err = fmt.Errorf("it answered with the status %d; redirects are not followed", code)
 	}
 	return o

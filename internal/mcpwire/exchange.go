@@ -71,7 +71,23 @@ func (g *gateway) RoundTrip(request *http.Request) (*http.Response, error) {
 	if g.outlet.Credentials.belong(request.URL) {
 		transport = g.trusted
 	}
-	return g.outlet.Recorder.roundTrip(transport, signed, carries)
+	return g.outlet.Recorder.roundTrip(unswitched{transport}, signed, carries)
+}
+
+// unswitched carries requests whose bodies end with the contexts of the requests. A
+// server may answer 101 Switching Protocols (RFC 9110, section 15.2.2) though nobody
+// asked for another protocol, and net/http then gives the connection itself as the
+// body, which no context ends: that answer has none here.
+type unswitched struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (u unswitched) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := u.RoundTripper.RoundTrip(request)
+	if err == nil && answer.StatusCode == http.StatusSwitchingProtocols {
+		_ = answer.Body.Close()
+		answer.Body = http.NoBody
+	}
+	return answer, err
 }
 
 // CloseIdleConnections is called by http.Client.CloseIdleConnections.

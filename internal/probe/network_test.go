@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -35,6 +36,7 @@ func unreachables(t *testing.T) map[string]unreachable {
 		"a greeting of another protocol": {greets(t, "SSH-2.0-OpenSSH_9.2\r\n"), registry.Unreachable},
 		"a server that hangs up":         {greets(t, ""), registry.Unreachable},
 		"a status that is no number":     {greets(t, "HTTP/1.1 OK\r\n\r\n"), registry.Unreachable},
+		"another protocol, and silence":  {switches(t), registry.HTTPStatus},
 	}
 }
 
@@ -55,6 +57,28 @@ func TestNetwork_saysWhoHungUp(t *testing.T) {
 	if got := probed(t, url, generous).ListTools.Detail; got != want {
 		t.Errorf("the detail is %q, want %q", got, want)
 	}
+}
+
+// switches changes the protocol of each connection though nobody asked for it, and
+// says nothing in it until the test ends.
+func switches(t *testing.T) (url string) {
+	t.Helper()
+	end := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+		<-end
+	}))
+	t.Cleanup(func() {
+		close(end)
+		server.Close()
+	})
+	return server.URL
 }
 
 // greets listens, says one thing to whoever comes, and hangs up.
