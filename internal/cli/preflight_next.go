@@ -103,11 +103,11 @@ func afterCheck(report *registry.TicketReport, flags string, now time.Time, pain
 		steps = append(steps, hint{text: "The key is signing.key in the folder countersign of XDG_CONFIG_HOME, or of ~/.config: " +
 			"check the ticket where that is the same as where it was signed."})
 	}
-	run := "RUN"
+	run := "<run>"
 	if registry.IsName(report.Run) { // it may be forged, and the command is there to be pasted
 		run = report.Run
 	}
-	steps = append(steps, hint{"For another ticket:", []string{"countersign preflight " + run + " --ticket FILE" + oneLine(flags)}})
+	steps = append(steps, hint{"For another ticket:", []string{"countersign preflight " + run + oneLine(flags) + " --ticket <file>"}})
 	hintLines(&out, steps, paint)
 	return out.String()
 }

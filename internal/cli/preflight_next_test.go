@@ -52,7 +52,7 @@ func TestAfterPreflight_namesOnlyAFewOfManyComponents(t *testing.T) {
 func TestAfterCheck_offersNoForgedCommand(t *testing.T) {
 	t.Parallel()
 	text := afterCheck(&registry.TicketReport{Run: "nightly; reboot", Reason: "its signature is not ours"}, "", at(), painter{})
-	if strings.Contains(text, "reboot") || !strings.Contains(text, "countersign preflight RUN --ticket FILE") {
+	if strings.Contains(text, "reboot") || !strings.Contains(text, "countersign preflight <run> --ticket <file>") {
 		t.Errorf("got %s", text)
 	}
 }

@@ -33,7 +33,8 @@ func functions() template.FuncMap {
 	}
 }
 
-// typed is a command as it has to be typed to reach what this server shows.
+// typed is a command as it has to be typed to reach what this server shows. One that
+// ends in a <placeholder> still does: there a shell refuses all of the line.
 func (s *site) typed(command string) string {
 	arguments := ""
 	switch parts := strings.Fields(command); {
@@ -42,6 +43,9 @@ func (s *site) typed(command string) string {
 		arguments = s.ForTasks
 	case parts[1] == "component" || parts[1] == "preflight" || parts[1] == "probe":
 		arguments = s.ForRegistry
+	}
+	if flags := strings.Index(command, " --"); flags >= 0 && arguments != "" && strings.HasSuffix(command, ">") {
+		return command[:flags] + " " + arguments + command[flags:]
 	}
 	return strings.TrimSuffix(command+" "+arguments, " ")
 }

@@ -19,7 +19,7 @@ type taskView struct {
 	Altered    string // what the record says against the task; empty when it holds
 	Doubt      task.Doubt
 	Missing    missing
-	Commands   []string // one of which comes next, for people
+	Command    string // what a person may call next
 	Steps      []taskStep
 	Lineage    []lineageRow // newest first; empty when the task stands alone
 	LineageCut bool         // there may be more of it
@@ -74,7 +74,7 @@ func (s *site) showTask(r *http.Request) (frame, error) {
 		return frame{}, fmt.Errorf("read task %s: %w", r.PathValue("id"), forPeople(err))
 	}
 	view := taskView{
-		Task: told, Altered: altered, Missing: missingOf(told, altered != ""), Commands: nextCommands(told, altered != ""), Steps: s.stepsOf(told, transitions),
+		Task: told, Altered: altered, Missing: missingOf(told, altered != ""), Command: nextCommand(told, altered != ""), Steps: s.stepsOf(told, transitions),
 		Doubt: task.DoubtOf(transitions),
 	}
 	since := sinceOf(told)
@@ -131,24 +131,23 @@ func missingOf(told task.Task, altered bool) missing {
 	return missing{Sentence: "Nobody knows: this status is none of a task."}
 }
 
-// nextCommands are what a person may call next, one of them; they are ready to paste
-// but for the words in capitals.
-func nextCommands(told task.Task, altered bool) []string {
-	show := func(id task.ID) []string { return []string{"countersign task show " + string(id)} }
+// nextCommand is what a person may call next. It is ready to paste but for what is in
+// angle brackets, which ends the line, so that a shell refuses it as it stands.
+func nextCommand(told task.Task, altered bool) string {
+	show := func(id task.ID) string { return "countersign task show " + string(id) }
 	if altered {
 		return show(told.TaskID)
 	}
 	switch told.Status {
 	case task.Pending:
-		return []string{fmt.Sprintf("countersign task claim %s --agent-id PROVER --evidence-file FILE", told.TaskID)}
+		return fmt.Sprintf("countersign task claim %s --agent-id <your-agent-id> --evidence-file <file>", told.TaskID)
 	case task.Claimed:
-		verify := fmt.Sprintf("countersign task verify %s --agent-id VERIFIER --verdict ", told.TaskID)
-		return []string{verify + "verified --notes NOTES", verify + "rejected --notes NOTES"}
+		return fmt.Sprintf("countersign task verify %s --agent-id <your-agent-id> --notes <what-you-found> --verdict <verified|rejected>", told.TaskID)
 	case task.Rejected:
 		if told.SupersededBy != "" {
 			return show(told.SupersededBy)
 		}
-		return []string{fmt.Sprintf("countersign task create --agent-id AGENT --supersedes %s --title TITLE --criterion CRITERION", told.TaskID)}
+		return fmt.Sprintf("countersign task create --agent-id <your-agent-id> --supersedes %s --title <title> --criterion <criterion>", told.TaskID)
 	case task.Verified:
 	}
 	return show(told.TaskID)

@@ -178,14 +178,13 @@ func TestTask_showsTheBeginningOfLongTextsAndAllOfItBelow(t *testing.T) {
 func TestTask_offersWhatCanComeNext(t *testing.T) {
 	superseded := wholeTask(task.Rejected)
 	superseded.whole.SupersededBy = taskOf(2)
-	verify := "countersign task verify " + string(taskOf(1)) + " --agent-id VERIFIER --verdict "
 	for name, scene := range map[string]struct {
 		gate   *gateDouble
 		wanted []string
 	}{
-		"claimed": {wholeTask(task.Claimed), []string{verify + "verified --notes NOTES", verify + "rejected --notes NOTES"}},
+		"claimed": {wholeTask(task.Claimed), []string{"countersign task verify " + string(taskOf(1)) + " --agent-id &lt;your-agent-id&gt; --notes "}},
 		"rejected": {wholeTask(task.Rejected), []string{
-			"Nothing: rejected is final. Go on with a new task that supersedes it:", "countersign task create --agent-id AGENT --supersedes " + string(taskOf(1)),
+			"Nothing: rejected is final. Go on with a new task that supersedes it:", "countersign task create --agent-id &lt;your-agent-id&gt; --supersedes " + string(taskOf(1)),
 		}},
 		"superseded": {superseded, []string{"Nothing: rejected is final. The work goes on in", "countersign task show " + string(taskOf(2))}},
 	} {
