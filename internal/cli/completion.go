@@ -78,6 +78,7 @@ func (c completing) complete(parser *kong.Kong) {
 		"run":        complete.PredictFunc(c.runs),
 		"kind":       complete.PredictSet(texts(registry.Kinds())...),
 		"status":     complete.PredictSet(texts(registry.Statuses())...),
+		"taskorder":  complete.PredictSet(task.OrderNewest, task.OrderOldest),
 		"taskstatus": complete.PredictSet(texts(task.Statuses())...),
 		"verdict":    complete.PredictSet(string(task.Verified), string(task.Rejected)),
 		"gate":       complete.PredictSet("healthz", "test", "listTools"),

@@ -45,6 +45,7 @@ func TestCompletion_offersCommandsFlagsAndNames(t *testing.T) {
 		"countersign component list --status unavailable --kind know":  {"knowledge_base"},
 		"countersign serve --log-format ":                              {"auto", "json", "text"},
 		"countersign task list --status rej":                           {"rejected"},
+		"countersign task list --order ":                               {"newest", "oldest"},
 		"countersign component accept scanner-e":                       {"scanner-eu"},
 	} {
 		t.Setenv(completionLine, typed)

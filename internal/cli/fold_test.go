@@ -62,9 +62,27 @@ func TestTaskList_goesOnAfterAnEmptyPage(t *testing.T) {
 For the next page give --cursor AQ_cursor
 All tasks: 0 pending, 1000 or more claimed, 0 verified, 0 rejected
 `
-	got := pageOfTasks(painter{width: 80}, task.Page{CountsCappedAt: 1000, NextCursor: "AQ_cursor", Counts: task.Counts{Claimed: 1000}})
+	got := pageOfTasks(painter{width: 80}, task.Page{CountsCappedAt: 1000, NextCursor: "AQ_cursor", Counts: task.Counts{Claimed: 1000}}, 20)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTaskList_saysThatAPageWasCutShort has pages that are not the last.
+func TestTaskList_saysThatAPageWasCutShort(t *testing.T) {
+	t.Parallel()
+	const said = "No more to list among those that were looked at; the next page looks further.\n" +
+		"For the next page give --cursor AQ_cursor\nAll tasks: "
+	page := task.Page{CountsCappedAt: 1000, NextCursor: "AQ_cursor", Tasks: []task.Summary{{Title: "Add /healthz", Status: task.Claimed}}}
+	if got := pageOfTasks(painter{width: 80}, page, 2); !strings.Contains(got, said) {
+		t.Errorf("one task of two, and it says\n%s", got)
+	}
+	if got := pageOfTasks(painter{width: 80}, page, 1); strings.Contains(got, "looked at") {
+		t.Errorf("one task of one, and it says\n%s", got)
+	}
+	page.NextCursor = ""
+	if got := pageOfTasks(painter{width: 80}, page, 2); strings.Contains(got, "looked at") {
+		t.Errorf("the last page says\n%s", got)
 	}
 }
 
@@ -74,7 +92,7 @@ func TestTaskList_fitsTheTerminal(t *testing.T) {
 		{TaskID: "00000000-0000-7000-8000-000000000002", Title: "All tasks: 0 pending " + strings.Repeat("字 ", 60), Status: task.Claimed, CreatedBy: "reviewer", ClaimedBy: "devops"},
 		{TaskID: "00000000-0000-7000-8000-000000000001", Title: "Add /healthz", Status: task.Pending, CreatedBy: task.AgentID(strings.Repeat("a", 64))},
 	}}
-	got := pageOfTasks(painter{width: 80}, page)
+	got := pageOfTasks(painter{width: 80}, page, len(page.Tasks))
 	fits(t, got)
 	want := `STATUS    TASK                                  UPDATED
 claimed   00000000-0000-7000-8000-000000000002  1970-01-01 00:00:00 UTC
@@ -91,7 +109,7 @@ All tasks: 0 pending, 0 claimed, 0 verified, 0 rejected
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	page.Tasks = page.Tasks[:1]
-	for line := range strings.Lines(pageOfTasks(painter{width: 130}, page)) {
+	for line := range strings.Lines(pageOfTasks(painter{width: 130}, page, len(page.Tasks))) {
 		if columns(line) > 131 || strings.HasPrefix(line, "claimed") && !strings.HasSuffix(line, "字…\n") {
 			t.Errorf("%d columns: %s", columns(line), line)
 		}

@@ -18,8 +18,9 @@ const (
 
 // pageOfTasks lays a list out: one line a task, the title last because only its
 // width is not known; then how many tasks there are. On a terminal too narrow
-// for that, agents and title stand below the rest, each at a margin of its own.
-func pageOfTasks(paint painter, page task.Page) string {
+// for that, agents and title stand below the rest, each at a margin of its own. A
+// page of fewer tasks than limit that is not the last says so.
+func pageOfTasks(paint painter, page task.Page, limit int) string {
 	var table strings.Builder
 	switch {
 	case len(page.Tasks) > 0:
@@ -57,11 +58,19 @@ func pageOfTasks(paint painter, page task.Page) string {
 		}
 		fmt.Fprintf(&table, "%s  %-*s  %-*s  %s\n", row, agents, listed.CreatedBy, agents, claimedBy, title)
 	}
-	if page.NextCursor != "" {
-		fmt.Fprintf(&table, "%s\n", paint.dim(paint.fold("For the next page give --cursor "+page.NextCursor)))
+	return table.String() + paint.afterTasks(page, limit) + paint.fold(countsOf(page))
+}
+
+// afterTasks says how a list goes on after its page; nothing after the last.
+func (p painter) afterTasks(page task.Page, limit int) string {
+	if page.NextCursor == "" {
+		return ""
 	}
-	table.WriteString(paint.fold(countsOf(page)))
-	return table.String()
+	further := ""
+	if 0 < len(page.Tasks) && len(page.Tasks) < limit {
+		further = p.fold("No more to list among those that were looked at; the next page looks further.\n")
+	}
+	return further + p.dim(p.fold("For the next page give --cursor "+page.NextCursor)) + "\n"
 }
 
 // belowRow is what of a task does not fit its row.

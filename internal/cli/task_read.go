@@ -71,6 +71,7 @@ type taskListCommand struct {
 	ClaimedBy    *string `help:"Only tasks that this agent claimed." placeholder:"ID"`
 	VerifiableBy *string `help:"Only claimed tasks on which this agent may give the verdict." placeholder:"ID"`
 	Supersedes   *string `help:"Only the task that supersedes this one." placeholder:"TASK"`
+	Order        *string `help:"newest (created last, first), which is what it is if not given, or oldest (longest in the status, first), which needs --status." placeholder:"ORDER" predictor:"taskorder"`
 	Limit        *int    `help:"At most this many, from 1 to 100; 20 if not given." placeholder:"N"`
 	Cursor       *string `help:"Go on after the page whose next_cursor this is." placeholder:"CURSOR"`
 }
@@ -87,6 +88,7 @@ func (c *taskListCommand) Run(ctx context.Context, p *process, shared *taskComma
 			ClaimedBy:    c.ClaimedBy,
 			VerifiableBy: c.VerifiableBy,
 			Supersedes:   c.Supersedes,
+			Order:        c.Order,
 			Limit:        c.Limit,
 			Cursor:       c.Cursor,
 		})
@@ -96,7 +98,11 @@ func (c *taskListCommand) Run(ctx context.Context, p *process, shared *taskComma
 		if p.JSON {
 			return printJSON(p.Out, page)
 		}
-		_, err = fmt.Fprint(p.Out, pageOfTasks(painterFor(p.Out, p.Getenv), page))
+		limit := task.DefaultPage
+		if c.Limit != nil {
+			limit = *c.Limit
+		}
+		_, err = fmt.Fprint(p.Out, pageOfTasks(painterFor(p.Out, p.Getenv), page, limit))
 		return err
 	})
 }

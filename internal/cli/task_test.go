@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,5 +181,34 @@ func TestTask_saysInWhichDatabaseATaskIsNot(t *testing.T) {
 	}
 	if _, _, complaint := s.run("task", "list", "--db", file, "--status", "done"); !strings.Contains(complaint, "one of pending, claimed, verified, rejected") {
 		t.Errorf("it says:\n%s", complaint)
+	}
+}
+
+func TestTaskList_goesOnWithTheOldestFirst(t *testing.T) {
+	s := newShell(t)
+	var made []string
+	for _, title := range []string{"first", "second", "third"} {
+		made = append(made, s.create(t, "devops", "--title", title, "--criterion", "it is done"))
+	}
+	var listed []string
+	args := []string{"--json", "task", "list", "--status", "pending", "--order", "oldest", "--limit", "2"}
+	for cursor := "-"; cursor != ""; {
+		code, out, complaint := s.run(args...)
+		var page task.Page
+		if err := json.Unmarshal([]byte(out), &page); code != exitYes || err != nil {
+			t.Fatalf("exit %d, %s%s", code, out, complaint)
+		}
+		for _, each := range page.Tasks {
+			listed = append(listed, string(each.TaskID))
+		}
+		if cursor = page.NextCursor; cursor != "" {
+			args = append(args, "--cursor", cursor)
+		}
+	}
+	if !slices.Equal(listed, made) {
+		t.Errorf("listed %v, made %v", listed, made)
+	}
+	if code, _, complaint := s.run("task", "list", "--order", "oldest"); code != exitAsk || !strings.Contains(complaint, "without a status") {
+		t.Errorf("without a status: exit %d, %s", code, complaint)
 	}
 }

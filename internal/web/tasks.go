@@ -45,6 +45,7 @@ type tasksView struct {
 	Refused       *refusal // what is wrong with the address; nil when it was answered
 	Pager         pager
 
+	CutShort bool // filtered, it has fewer rows than a page holds and is not the last
 	Heading  string
 	None     bool   // there is no task at all
 	Other    string // the address of the other order; empty when there is none
@@ -121,6 +122,7 @@ func (s *site) showTasks(r *http.Request) (frame, error) {
 	for _, summary := range page.Tasks {
 		view.Rows = append(view.Rows, taskRow{Summary: summary, Since: s.at(summary.UpdatedAt.Time()), Waits: s.waits(summary.Status, summary.UpdatedAt)})
 	}
+	view.CutShort = view.Filtered && page.NextCursor != "" && len(view.Rows) < tasksPerPage
 	view.None = page.Counts == task.Counts{} && len(page.Tasks) == 0
 	if asked.status != anyStatus && len(view.Rows) > 1 {
 		other := asked.in(otherOrder(asked.order))

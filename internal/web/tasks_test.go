@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,6 +228,28 @@ func TestTasksRunsAndAgents_haveTitlesOfTheirOwn(t *testing.T) {
 	} {
 		if body := visit(t, options, address).Body.String(); !strings.Contains(body, "<title>"+want+" · Countersign</title>") {
 			t.Errorf("%s has another title than %q", address, want)
+		}
+	}
+}
+
+func TestTasks_sayThatAPageWasCutShort(t *testing.T) {
+	const words = "The next page looks further."
+	page := someTasks()
+	whole := page
+	for len(whole.Tasks) < 50 {
+		whole.Tasks = append(slices.Clone(whole.Tasks), page.Tasks[0])
+	}
+	whole.Tasks, whole.NextCursor, page.NextCursor = whole.Tasks[:50], "AQ_on", "AQ_on"
+	last := page
+	last.NextCursor = ""
+	for name, scene := range map[string]struct {
+		page task.Page
+		want bool
+	}{"cut short": {page, true}, "whole": {whole, false}, "the last": {last, false}} {
+		body := mainOf(t, visit(t, web.Options{Tasks: &gateDouble{page: scene.page}}, "/tasks?verifiable_by=codex-1").Body.String())
+		said, way := strings.Index(body, words), strings.Index(body, "Next page")
+		if said >= 0 != scene.want || scene.want && said > way {
+			t.Errorf("%s: it says so at %d, and the next page is at %d:\n%s", name, said, way, body)
 		}
 	}
 }
