@@ -167,11 +167,14 @@ func scanKept(from row) (registry.Kept, error) {
 func (d *Database) Result(ctx context.Context, id string) (registry.Kept, error) {
 	var kept registry.Kept
 	var found bool
-	err := d.read(ctx, func(ctx context.Context, in session) error {
-		var err error
-		kept, found, err = first(ctx, in, scanKept, selectKept+ofResult, id)
-		return err
-	})
+	var err error
+	if id == clean(id) { // what no database keeps names none
+		err = d.read(ctx, func(ctx context.Context, in session) error {
+			var err error
+			kept, found, err = first(ctx, in, scanKept, selectKept+ofResult, id)
+			return err
+		})
+	}
 	if err == nil && !found {
 		err = fault.New(fault.NotFound, "there is no result %q", id).
 			WithHint("It was never stored, or it is older than the history that is kept.")

@@ -80,6 +80,11 @@ func recorded(t *testing.T, location string) {
 	if _, err := db.Result(t.Context(), idAt(day())); !errors.Is(err, fault.NotFound) {
 		t.Errorf("an unknown result: got %v, want E_NOT_FOUND", err)
 	}
+	for _, id := range []string{"", "\x00", failed.ID + "\x00", "\xff", "\xed\xa0\x80"} { // PostgreSQL refuses what is no text
+		if _, err := db.Result(t.Context(), id); !errors.Is(err, fault.NotFound) {
+			t.Errorf("the result %q: got %v, want E_NOT_FOUND", id, err)
+		}
+	}
 }
 
 func recordedTwice(t *testing.T, location string) {
