@@ -1,12 +1,13 @@
 package task
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/countersign-dev/countersign/internal/cursor"
 )
 
 // uuidLength is the length of a UUID in its usual form; uuid.Parse alone would
@@ -67,31 +68,21 @@ func ParseAgentID(field, text string) (AgentID, error) {
 	return AgentID(normal), nil
 }
 
-// cursorVersion begins every cursor, so that a later form can be told apart.
-const cursorVersion = 1
-
-// cursorLength is the length of a cursor: its version and the sixteen bytes of
-// the last id of the page before, in unpadded base64url.
-const cursorLength = (1+16)*8/6 + 1
-
-// encodeCursor makes the cursor of the page after the task last.
+// encodeCursor makes the cursor of the page after the task last, newest first.
 func encodeCursor(last ID) (string, error) {
 	id, err := uuid.Parse(string(last))
 	if err != nil {
 		return "", fmt.Errorf("make a cursor after task %q: %w", last, err)
 	}
-	return base64.RawURLEncoding.EncodeToString(append([]byte{cursorVersion}, id[:]...)), nil
+	return cursor.TasksNewest.After("", id[:]), nil
 }
 
 // decodeCursor returns the id that a cursor made by encodeCursor holds, and
 // whether it is one.
-func decodeCursor(cursor string) (ID, bool) {
-	if len(cursor) != cursorLength {
+func decodeCursor(text string) (ID, bool) {
+	raw, ok := cursor.TasksNewest.Place("", text)
+	if !ok || len(raw) != len(uuid.UUID{}) {
 		return "", false
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) != 17 || raw[0] != cursorVersion {
-		return "", false
-	}
-	return ID(uuid.UUID(raw[1:]).String()), true
+	return ID(uuid.UUID(raw).String()), true
 }

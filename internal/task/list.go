@@ -2,13 +2,14 @@ package task
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/countersign-dev/countersign/internal/cursor"
 )
 
 // Task returns a task whole; a transport cuts what it cannot carry.
@@ -79,7 +80,8 @@ func parseQuery(query Query) (Filter, error) {
 	return filter, nil
 }
 
-// parseOrder validates the order and the cursor, which belongs to one order.
+// parseOrder validates the order and the cursor, which belongs to one order,
+// and with the oldest first to one status.
 func parseOrder(query Query, filter *Filter) error {
 	if query.Order != nil {
 		switch *query.Order {
@@ -99,14 +101,14 @@ func parseOrder(query Query, filter *Filter) error {
 	}
 	var ok bool
 	if filter.OldestFirst {
-		filter.After, ok = decodePlace(*query.Cursor)
+		filter.After, ok = decodePlace(*query.Cursor, filter.Status)
 	} else {
 		filter.Before, ok = decodeCursor(*query.Cursor)
 	}
 	if !ok {
 		asItCame := "exactly as it came"
 		if query.Order != nil {
-			asItCame += ", with the same order"
+			asItCame += ", with the same order and status"
 		}
 		return InvalidArgument(fieldCursor, "is no cursor of this list").
 			WithHint("Give next_cursor of the page before %s, or leave cursor out for the first page.", asItCame)
@@ -117,44 +119,38 @@ func parseOrder(query Query, filter *Filter) error {
 // cursorAfter makes the cursor of the page after a place.
 func cursorAfter(filter Filter, last Place) (string, error) {
 	if filter.OldestFirst {
-		return encodePlace(last)
+		return encodePlace(last, filter.Status)
 	}
 	return encodeCursor(last.ID)
 }
 
-// placeVersion begins the cursors of lists with the oldest first: a cursor of one
-// order is none of the other.
-const placeVersion = 2
+// placeLength is the number of bytes of a place among tasks with the oldest first:
+// a moment and an id.
+const placeLength = 8 + 16
 
-// placeLength is the number of bytes that such a cursor holds: its version, a
-// moment and an id.
-const placeLength = 1 + 8 + 16
-
-// encodePlace makes the cursor of the page after a place.
-func encodePlace(last Place) (string, error) {
+// encodePlace makes the cursor of the page after a place among the tasks of a status,
+// which is when each reached that status.
+func encodePlace(last Place, of Status) (string, error) {
 	id, err := uuid.Parse(string(last.ID))
 	if err != nil {
 		return "", fmt.Errorf("make a cursor after task %q: %w", last.ID, err)
 	}
-	raw, err := binary.Append([]byte{placeVersion}, binary.BigEndian, last.At)
+	raw, err := binary.Append(nil, binary.BigEndian, last.At)
 	if err != nil {
 		return "", fmt.Errorf("make a cursor after %v: %w", last.At, err)
 	}
-	return base64.RawURLEncoding.EncodeToString(append(raw, id[:]...)), nil
+	return cursor.TasksOldest.After(string(of), append(raw, id[:]...)), nil
 }
 
-// decodePlace returns the place that a cursor made by encodePlace holds, and
-// whether it is one.
-func decodePlace(cursor string) (Place, bool) {
-	if len(cursor) != base64.RawURLEncoding.EncodedLen(placeLength) {
+// decodePlace returns the place that a cursor made by encodePlace for the status
+// holds, and whether it is one.
+func decodePlace(text string, of Status) (Place, bool) {
+	raw, ok := cursor.TasksOldest.Place(string(of), text)
+	if !ok || len(raw) != placeLength {
 		return Place{}, false
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) != placeLength || raw[0] != placeVersion {
-		return Place{}, false
-	}
-	last := Place{ID: ID(uuid.UUID(raw[9:]).String())}
-	_, err = binary.Decode(raw[1:9], binary.BigEndian, &last.At)
+	last := Place{ID: ID(uuid.UUID(raw[8:]).String())}
+	_, err := binary.Decode(raw[:8], binary.BigEndian, &last.At)
 	return last, err == nil && last.At >= 0
 }
 

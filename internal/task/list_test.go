@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -127,6 +128,32 @@ func TestList_refusesTheCursorOfAnotherOrder(t *testing.T) {
 			t.Fatalf("%s: cursor %q, error %v", first, page.NextCursor, err)
 		}
 		_, err = h.List(t.Context(), task.Query{Status: new("pending"), Order: &then, Cursor: &page.NextCursor})
+		mustDetail(t, mustFault(t, err, fault.InvalidArgument), fault.Field, "cursor")
+	}
+}
+
+// TestList_refusesTheCursorOfTheOldestOfAnotherStatus: a task reaches each status at
+// another moment, so a place among those of one is none among those of another.
+func TestList_refusesTheCursorOfTheOldestOfAnotherStatus(t *testing.T) {
+	h := newHouse()
+	for range 2 {
+		h.pending(t)
+		h.claimed(t)
+	}
+	for first, then := range map[task.Status]task.Status{task.Pending: task.Claimed, task.Claimed: task.Verified} {
+		query := task.Query{Status: new(string(first)), Order: new(task.OrderOldest), Limit: new(1)}
+		page, err := h.List(t.Context(), query)
+		if err != nil || page.NextCursor == "" {
+			t.Fatalf("%s: cursor %q, error %v", first, page.NextCursor, err)
+		}
+		query.Status, query.Cursor = new(string(then)), &page.NextCursor
+		_, err = h.List(t.Context(), query)
+		coded := mustFault(t, err, fault.InvalidArgument)
+		if mustDetail(t, coded, fault.Field, "cursor"); !strings.Contains(coded.Hint, "the same order and status") {
+			t.Errorf("%s: the hint is %q", first, coded.Hint)
+		}
+		query.Status, query.Cursor = new(string(first)), new(page.NextCursor+"\n")
+		_, err = h.List(t.Context(), query)
 		mustDetail(t, mustFault(t, err, fault.InvalidArgument), fault.Field, "cursor")
 	}
 }

@@ -2,9 +2,10 @@ package task
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/cursor"
 )
 
 // MaxPairs bounds the provers that are told of one verifier, and the other way
@@ -233,44 +234,35 @@ func parseAgentQuery(query AgentQuery) (AgentFilter, error) {
 	return filter, nil
 }
 
-// The cursors of agents begin with a version that is of no other list, and of one
-// order: in that of names the id follows, in that of verdicts their number before it.
-const (
-	byNameVersion     = 3
-	byVerdictsVersion = 4
-)
-
-// agentCursor makes the cursor of the page after the agent last.
+// agentCursor makes the cursor of the page after the agent last: its id, and in the
+// order of verdicts their number before it.
 func agentCursor(filter AgentFilter, last AgentTally) string {
-	raw := []byte{byNameVersion}
 	if filter.ByVerdicts {
-		raw = binary.AppendVarint([]byte{byVerdictsVersion}, last.Verified+last.Rejected)
+		return cursor.AgentsByVerdicts.After("", append(binary.AppendVarint(nil, last.Verified+last.Rejected), last.AgentID...))
 	}
-	return base64.RawURLEncoding.EncodeToString(append(raw, last.AgentID...))
+	return cursor.AgentsByName.After("", []byte(last.AgentID))
 }
 
 // goOn has a filter begin where a cursor of its order says, and reports whether it is
 // one.
-func (f *AgentFilter) goOn(cursor string) bool {
-	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+binary.MaxVarintLen64+MaxAgentID) {
+func (f *AgentFilter) goOn(text string) bool {
+	list := cursor.AgentsByName
+	if f.ByVerdicts {
+		list = cursor.AgentsByVerdicts
+	}
+	id, ok := list.Place("", text)
+	if !ok {
 		return false
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) == 0 {
-		return false
-	}
-	version, rest := raw[0], raw[1:]
-	switch {
-	case f.ByVerdicts && version == byVerdictsVersion:
+	if f.ByVerdicts {
 		var length int
-		f.AfterVerdicts, length = binary.Varint(rest)
+		f.AfterVerdicts, length = binary.Varint(id)
 		if length <= 0 || f.AfterVerdicts < 0 {
 			return false
 		}
-		rest = rest[length:]
-	case f.ByVerdicts || version != byNameVersion:
-		return false
+		id = id[length:]
 	}
-	f.After, err = ParseAgentID(fieldCursor, string(rest))
-	return err == nil && string(f.After) == string(rest)
+	var err error
+	f.After, err = ParseAgentID(fieldCursor, string(id))
+	return err == nil && string(f.After) == string(id)
 }

@@ -92,9 +92,9 @@ func TestAgents_takesNoCursorOfAnotherList(t *testing.T) {
 	byName, byVerdicts := cursorOf(task.OrderName), cursorOf(task.OrderVerdicts)
 	raw := func(bytes string) string { return base64.RawURLEncoding.EncodeToString([]byte(bytes)) }
 	for order, cursors := range map[string][]string{
-		task.OrderName: {"", "a", byVerdicts, byName + "=", raw(""), raw("\x03"), raw("\x03A"), raw("\x03a b"), raw("\x05a"), strings.Repeat("A", 1000)},
+		task.OrderName: {"", "a", byVerdicts, byName + "=", byName + "\n", "\r\n" + byName, raw(""), raw("\x03"), raw("\x03A"), raw("\x03a b"), raw("\x05a"), strings.Repeat("A", 1000)},
 		task.OrderVerdicts: {
-			"", "a", byName, raw("\x04"), raw("\x04\x02"), raw("\x04\x01a"), raw("\x04\xff"), raw("\x04\x02A"),
+			"", "a", byName, byVerdicts + "\n", raw("\x04"), raw("\x04\x02"), raw("\x04\x01a"), raw("\x04\xff"), raw("\x04\x02A"),
 			raw("\x04" + strings.Repeat("\xff", 10) + "a"),
 		},
 	} {
