@@ -28,6 +28,11 @@ const (
 	// components have left the status since the glance. What is left over is on the
 	// next page.
 	maxParts = 4
+
+	// maxLapsed is how many components are read anew by their names for somebody who
+	// asks, because the clock would change their status since they were read. When
+	// there are more, all are read, at most once in glanceAge.
+	maxLapsed = 500
 )
 
 // Glance is an Examiner that keeps the status of all components in mind, so that
@@ -115,28 +120,66 @@ func (g *Glance) isSure(seen *sight, most time.Duration) bool {
 	return g.isWithin(seen, most) && seen.doubts == g.doubts.Load()
 }
 
-// look returns what is kept of all components, or reads it. What is doubted is shown
-// when it cannot be read anew. Fault: Unavailable.
-func (g *Glance) look(ctx context.Context) (*sight, error) {
-	enough := glanceAge
-	if g.running.Load() {
-		enough = maxGlanceAge
-		select {
-		case g.wanted <- struct{}{}:
-		default:
+// look returns what is kept of all components, or reads it, and the moment that it is
+// to be told of. At that moment nothing in it has another status than when it was
+// read: what the clock would change is read anew, since a patrol may have probed it.
+// Where that fails, the clock decides. Faults: Unavailable.
+func (g *Glance) look(ctx context.Context) (*sight, time.Time, error) {
+	seen, err := g.kept(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	now := g.now()
+	if len(seen.lapsed(now)) > 0 && g.isSure(seen, maxGlanceAge) {
+		within, cancel := context.WithTimeout(ctx, glanceTime)
+		defer cancel()
+		again, err := g.reread(within, func(latest *sight) []string { return latest.lapsed(now) })
+		switch {
+		case ctx.Err() != nil: // It says something about who asked alone.
+			return nil, time.Time{}, leaving(ctx, "the components had not been read anew")
+		case err != nil:
+			g.Doubt()
+		case again != nil:
+			seen = again
 		}
 	}
-	if seen := g.latest.Load(); g.isSure(seen, enough) {
-		return seen, nil
+	return seen.asOf(now), now, nil
+}
+
+// kept returns what is kept of all components, or reads it when it is too old or too
+// much of it has lapsed. What is doubted is shown when it cannot be read anew. Fault:
+// Unavailable.
+func (g *Glance) kept(ctx context.Context) (*sight, error) {
+	enough, latest := glanceAge, g.latest.Load()
+	if latest == nil || len(latest.lapsed(g.now())) <= maxLapsed {
+		if g.running.Load() {
+			enough = maxGlanceAge
+		}
+		g.want()
+	}
+	if g.isSure(latest, enough) {
+		return latest, nil
 	}
 	seen, err := g.renew(ctx, glanceTime, enough)
-	if err == nil || ctx.Err() != nil {
-		return seen, err
+	if err == nil {
+		return seen, nil
 	}
-	if kept := g.latest.Load(); g.isWithin(kept, maxGlanceAge) {
-		return kept, nil
+	g.want()
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	if latest = g.latest.Load(); g.isWithin(latest, maxGlanceAge) {
+		return latest, nil
 	}
 	return nil, err
+}
+
+// want has Run read all components anew.
+func (g *Glance) want() {
+	select {
+	case g.wanted <- struct{}{}:
+	default:
+	}
 }
 
 // take puts a token into a place that holds one, and reports whether it did so before
@@ -183,15 +226,15 @@ func (g *Glance) read(ctx context.Context) (*sight, error) {
 	g.mu.Lock()
 	g.late = map[string]bool{}
 	g.mu.Unlock()
+	at := g.now()
 	seen := &sight{of: g.present.Load(), readAt: g.Now(), doubts: g.doubts.Load()}
 	known, err := g.known(ctx, seen.of.names)
 	if err != nil {
 		return nil, err
 	}
-	now := g.now()
 	seen.rows = make([]*row, 0, len(seen.of.names))
 	for _, name := range seen.of.names {
-		seen.rows = append(seen.rows, newRow(seen.of.entries[name], known[name], now))
+		seen.rows = append(seen.rows, newRow(seen.of.entries[name], known[name], at))
 	}
 	seen.sort()
 	if !take(ctx, g.changing) {
@@ -199,10 +242,11 @@ func (g *Glance) read(ctx context.Context) (*sight, error) {
 	}
 	defer func() { <-g.changing }()
 	if late := g.meanwhile(); len(late) > 0 {
+		at = g.now()
 		if known, err = g.known(ctx, late); err != nil {
 			return nil, err
 		}
-		seen = seen.with(late, known, g.now())
+		seen = seen.with(late, known, at)
 	}
 	g.latest.Store(seen)
 	return seen, nil
@@ -233,35 +277,49 @@ func (g *Glance) Refresh(ctx context.Context, names []string) error {
 		}
 	}
 	g.mu.Unlock()
-	if !take(ctx, g.changing) {
+	_, err := g.reread(ctx, func(*sight) []string { return names })
+	if err != nil {
 		g.Doubt()
-		return leaving(ctx, "the components had not been read anew")
+	}
+	return err
+}
+
+// reread reads some components of the latest sight anew, and returns what is kept
+// then. It returns nil when that is so old that whoever asks next reads all anyway.
+// Fault: Unavailable.
+func (g *Glance) reread(ctx context.Context, choose func(*sight) []string) (*sight, error) {
+	if !take(ctx, g.changing) {
+		return nil, leaving(ctx, "the components had not been read anew")
 	}
 	defer func() { <-g.changing }()
 	seen := g.latest.Load()
 	if !g.isWithin(seen, maxGlanceAge) {
-		return nil // Whoever asks next has to read it anyway.
+		return nil, nil
+	}
+	names, at := choose(seen), g.now()
+	if len(names) == 0 {
+		return seen, nil
 	}
 	known, err := g.known(ctx, names)
 	if err != nil {
-		g.Doubt()
-		return err
+		return nil, err
 	}
-	g.latest.Store(seen.with(names, known, g.now()))
-	return nil
+	seen = seen.with(names, known, at)
+	g.latest.Store(seen)
+	return seen, nil
 }
 
 // Doubt has whoever asks next wait until all components are read anew, or cannot be.
 func (g *Glance) Doubt() { g.doubts.Add(1) }
 
-// Readings returns all registered components as they are kept, read by the present
-// moment, in the order of their names. Fault: Unavailable.
+// Readings returns all registered components as they are kept, in the order of their
+// names. Fault: Unavailable.
 func (g *Glance) Readings(ctx context.Context) ([]registry.Reading, error) {
-	seen, err := g.look(ctx)
+	seen, now, err := g.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, readings := g.now(), make([]registry.Reading, 0, len(seen.rows))
+	readings := make([]registry.Reading, 0, len(seen.rows))
 	for _, one := range seen.rows {
 		readings = append(readings, one.of.read(one.known, now))
 	}
@@ -277,11 +335,11 @@ func (g *Glance) Attention(ctx context.Context, limit int) (registry.Attention, 
 	if err != nil {
 		return registry.Attention{}, err
 	}
-	seen, err := g.look(ctx)
+	seen, now, err := g.look(ctx)
 	if err != nil {
 		return registry.Attention{}, err
 	}
-	now, told := g.now(), registry.Attention{Components: []registry.Reading{}, Counts: seen.counts}
+	told := registry.Attention{Components: []registry.Reading{}, Counts: seen.counts}
 	for _, one := range seen.pressing[:min(len(seen.pressing), limit)] {
 		told.Components = append(told.Components, one.of.read(one.known, now))
 	}
@@ -300,12 +358,12 @@ func (g *Glance) Components(ctx context.Context, query registry.ComponentQuery) 
 	if err != nil {
 		return registry.ComponentPage{Components: []registry.Reading{}}, err
 	}
-	seen, err := g.look(ctx)
+	seen, now, err := g.look(ctx)
 	if err != nil {
 		return registry.ComponentPage{Components: []registry.Reading{}}, err
 	}
 	if query.Attention {
-		return pageOf(seen.pressing, query, limit, g.now())
+		return pageOf(seen.pressing, query, limit, now)
 	}
 	size := pageSize{limit, limit + 1}
 	names := seen.of.matching(seen.byStatus[query.Status], query, maxParts*size.atOnce)

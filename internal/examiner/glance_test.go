@@ -20,8 +20,14 @@ import (
 // running calls test in a bubble, on the clock of which a glance at a fleet runs.
 func running(t *testing.T, size int, adjust func(*examiner.Options), test func(*testing.T, bench, *examiner.Glance)) {
 	t.Helper()
+	runningWith(t, fleet(size), adjust, test)
+}
+
+// runningWith is running, of what is registered.
+func runningWith(t *testing.T, registered *registry.Registered, adjust func(*examiner.Options), test func(*testing.T, bench, *examiner.Glance)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := startWith(t, fleet(size), func(o *examiner.Options) { o.Now = time.Now; adjust(o) })
+		b := startWith(t, registered, func(o *examiner.Options) { o.Now = time.Now; adjust(o) })
 		<-time.After(time.Second) // no result is older than its component
 		seen := examiner.NewGlance(b.Examiner)
 		ctx, stop := context.WithCancel(t.Context())

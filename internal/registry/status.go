@@ -271,9 +271,32 @@ func (c *Component) ReadKnown(known Known, now time.Time) Reading {
 // under another registration says nothing about it, but when it was registered.
 func (c *Component) ReadAs(as Registration, known Known, now time.Time) Reading {
 	if known.Registration != as {
-		return c.Read(Standing{RegisteredAt: known.Standing.RegisteredAt}, now)
+		return c.Read(known.Standing.unproven(), now)
 	}
 	return c.ReadKnown(known, now)
+}
+
+// unproven is what remains of a standing that is another component's.
+func (s Standing) unproven() Standing { return Standing{RegisteredAt: s.RegisteredAt} }
+
+// UntilAs is when the clock alone changes the status of ReadAs, or what it is
+// because of, if nothing happens after now; zero when it never does.
+func (c *Component) UntilAs(as Registration, known Known, now time.Time) time.Time {
+	s := known.Standing
+	if known.Registration != as {
+		s = s.unproven()
+	}
+	from, end := s.RegisteredAt, s.ends(c.Policy())
+	if s.Last.ID != "" {
+		from = s.Last.ProbedAt
+	}
+	switch {
+	case from.Sub(now) > MaxSkew:
+		return from.Add(-MaxSkew)
+	case now.After(end):
+		return time.Time{}
+	}
+	return end.Add(1) // It counts to the end.
 }
 
 // Read computes the status of a component at a moment.

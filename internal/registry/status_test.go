@@ -275,3 +275,44 @@ func TestFlapping_isRaisedAndClearedWithHysteresis(t *testing.T) {
 }
 
 func hasSuffix(history, window string) bool { return history[len(history)-len(window):] == window }
+
+// TestUntilAs_isWhenTheClockAloneChangesTheStatus reads every moment around those at
+// which a status could change, of what is registered as it was and anew.
+func TestUntilAs_isWhenTheClockAloneChangesTheStatus(t *testing.T) {
+	t.Parallel()
+	one := component(1, 1)
+	registration, err := one.Registration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := registration
+	other.Definition += "0"
+	policy := one.Policy()
+	for _, history := range []string{"", "p", "f", "u", "pf"} {
+		made, _ := standing(history, policy)
+		made.RegisteredAt = began()
+		for _, as := range []registry.Registration{registration, other} {
+			known := registry.Known{Registration: as, Standing: made}
+			told := func(at time.Time) string {
+				reading := one.ReadAs(registration, known, at)
+				return string(reading.Status) + ": " + reading.Reason
+			}
+			for _, from := range []time.Time{began(), made.Last.ProbedAt} {
+				for _, after := range []time.Duration{-registry.MaxSkew, 0, policy.TTL, policy.ProbingDeadline} {
+					for _, around := range []time.Duration{-1, 0, 1} {
+						at := from.Add(after + around)
+						until := one.UntilAs(registration, known, at)
+						if until.IsZero() {
+							until = at.Add(1000 * time.Hour)
+						} else if told(until) == told(at) || !until.After(at) {
+							t.Errorf("%q at %v is %q, and still at %v", history, at, told(at), until)
+						}
+						if before := until.Add(-1); told(before) != told(at) {
+							t.Errorf("%q at %v is %q, and at %v, before %v, %q", history, at, told(at), before, until, told(before))
+						}
+					}
+				}
+			}
+		}
+	}
+}
