@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -26,17 +27,20 @@ func (p pressing) compare(with pressing) int {
 const betweenParts = "/"
 
 // cursor is the place as a caller gives it back.
-func (p pressing) cursor() string { return strconv.Itoa(int(p.urgency)) + betweenParts + p.name }
+func (p pressing) cursor() string {
+	return cursor.ComponentsByUrgency.After("", []byte(strconv.Itoa(int(p.urgency))+betweenParts+p.name))
+}
 
 // pressingAt reads a cursor; the empty one is before all places. Fault:
 // InvalidArgument.
-func pressingAt(cursor string) (pressing, error) {
-	if cursor == "" {
+func pressingAt(text string) (pressing, error) {
+	if text == "" {
 		return pressing{urgency: -1}, nil
 	}
-	urgency, name, _ := strings.Cut(cursor, betweenParts)
+	place, ok := cursor.ComponentsByUrgency.Place("", text)
+	urgency, name, _ := strings.Cut(string(place), betweenParts)
 	for _, each := range registry.Urgencies() {
-		if urgency == strconv.Itoa(int(each)) && each != registry.NotUrgent && registry.IsName(name) {
+		if ok && urgency == strconv.Itoa(int(each)) && each != registry.NotUrgent && registry.IsName(name) {
 			return pressing{each, name}, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/examiner"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -51,12 +52,16 @@ func TestComponents_refuseACursorOfAnotherOrder(t *testing.T) {
 	t.Parallel()
 	b := start(t, fleet(3))
 	seen := examiner.NewGlance(b.Examiner)
-	for _, cursor := range []string{fleetName(1), "0/", "0/A b", "9/" + fleetName(1), "5/" + fleetName(1), "-1/" + fleetName(1), "00/" + fleetName(1)} {
+	raw := func(place string) string { return cursor.ComponentsByUrgency.After("", []byte(place)) }
+	for _, given := range []string{
+		fleetName(1), "0/" + fleetName(1), cursor.Components.After("", []byte(fleetName(1))), raw(""), raw("0/"), raw("0/A b"),
+		raw("9/" + fleetName(1)), raw("5/" + fleetName(1)), raw("-1/" + fleetName(1)), raw("00/" + fleetName(1)), raw("0/"+fleetName(1)) + "\n",
+	} {
 		for name, list := range map[string]func(context.Context, registry.ComponentQuery) (registry.ComponentPage, error){
 			"glance": seen.Components, "examiner": b.Components,
 		} {
-			if _, err := list(t.Context(), registry.ComponentQuery{Attention: true, Cursor: cursor}); !errors.Is(err, fault.InvalidArgument) {
-				t.Errorf("%s takes the cursor %q: %v", name, cursor, err)
+			if _, err := list(t.Context(), registry.ComponentQuery{Attention: true, Cursor: given}); !errors.Is(err, fault.InvalidArgument) {
+				t.Errorf("%s takes the cursor %q: %v", name, given, err)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/examiner"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -92,11 +93,11 @@ func BenchmarkPage(b *testing.B) {
 			return err
 		}},
 		{"slots", func(g *examiner.Glance) error {
-			_, err := g.SlotPage(b.Context(), registry.PageQuery{Limit: 10, Cursor: fleetName(50)})
+			_, err := g.SlotPage(b.Context(), registry.PageQuery{Limit: 10, Cursor: afterSlot(fleetName(50))})
 			return err
 		}},
 		{"runs", func(g *examiner.Glance) error {
-			_, err := g.RunPage(b.Context(), registry.PageQuery{Limit: 10, Cursor: fleetName(50)})
+			_, err := g.RunPage(b.Context(), registry.PageQuery{Limit: 10, Cursor: cursor.Runs.After("", []byte(fleetName(50)))})
 			return err
 		}},
 		{"run", func(g *examiner.Glance) error { _, err := g.RunView(b.Context(), fleetName(99)); return err }},

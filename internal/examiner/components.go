@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -31,12 +32,16 @@ func (e *Examiner) Components(ctx context.Context, query registry.ComponentQuery
 	if query.Attention {
 		return e.needing(ctx, query, limit)
 	}
+	after, err := nameAt(cursor.Components, query.Cursor)
+	if err != nil {
+		return registry.ComponentPage{Components: []registry.Reading{}}, err
+	}
 	present := e.present.Load()
 	most := limit + 1 // one more tells whether there is a next page
 	if query.Status != "" {
 		most = len(present.names)
 	}
-	return e.page(ctx, present, present.matching(present.names, query, most), query.Status, pageSize{limit, readAtOnce})
+	return e.page(ctx, present, present.matching(following(present.names, after), query, most), query.Status, pageSize{limit, readAtOnce})
 }
 
 // pageSize bounds a page, and of how many components the store is asked at a time.
@@ -58,7 +63,7 @@ func (e *Examiner) page(ctx context.Context, present *present, names []string, s
 				continue
 			}
 			if len(page.Components) == size.limit {
-				page.NextCursor = page.Components[size.limit-1].Name
+				page.NextCursor = cursor.Components.After("", []byte(page.Components[size.limit-1].Name))
 				return page, nil
 			}
 			page.Components = append(page.Components, reading)
@@ -80,19 +85,20 @@ func checkQuery(query *registry.ComponentQuery) (int, error) {
 	case len(query.Search) > registry.MaxName:
 		return 0, wrong("search", "Give a part of a name.", "the search is longer than a name, which has at most %d characters", registry.MaxName)
 	}
-	if query.Attention {
-		return checkLimit(query.Limit)
-	}
-	return checkPage(query.Limit, query.Cursor)
+	return checkLimit(query.Limit)
 }
 
-// checkPage returns how many of a list in the order of names are wanted. Fault:
-// InvalidArgument.
-func checkPage(limit int, cursor string) (int, error) {
-	if cursor != "" && !registry.IsName(cursor) {
-		return 0, wrongCursor()
+// nameAt is the name that a cursor of a list in the order of names goes on after,
+// empty before the first. Fault: InvalidArgument.
+func nameAt(list cursor.List, text string) (string, error) {
+	if text == "" {
+		return "", nil
 	}
-	return checkLimit(limit)
+	name, ok := list.Place("", text)
+	if !ok || !registry.IsName(string(name)) {
+		return "", wrongCursor()
+	}
+	return string(name), nil
 }
 
 // checkLimit returns how many of a list are wanted. Fault: InvalidArgument.
@@ -104,7 +110,8 @@ func checkLimit(limit int) (int, error) {
 }
 
 func wrongCursor() error {
-	return wrong("cursor", "Pass next_cursor of the page before, as it is.", "this is no cursor")
+	return wrong("cursor", "Pass next_cursor of the page before exactly as it came, to the same list in the same order, or leave cursor out for the first page.",
+		"this is no cursor of this list")
 }
 
 func wrong(field, hint, format string, args ...any) error {
@@ -114,7 +121,6 @@ func wrong(field, hint, format string, args ...any) error {
 // matching returns the first names that a query chooses among some in their
 // order, whatever their status: at most most.
 func (p *present) matching(names []string, query registry.ComponentQuery, most int) []string {
-	names = following(names, query.Cursor)
 	if query.Kind == "" && query.Search == "" {
 		return names[:min(len(names), most)]
 	}

@@ -8,9 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
+
+func afterComponent(name string) string { return cursor.Components.After("", []byte(name)) }
 
 func TestComponents_pagesAndFilters(t *testing.T) {
 	t.Parallel()
@@ -36,19 +39,19 @@ func TestComponents_pagesAndFilters(t *testing.T) {
 		read  int // components of which the store was asked
 	}{
 		{registry.ComponentQuery{}, []string{"asm available", "asm-eu unavailable", "writer probing"}, "", 3},
-		{registry.ComponentQuery{Limit: 1}, []string{"asm available"}, "asm", 2},
-		{registry.ComponentQuery{Limit: 2, Cursor: "asm"}, []string{"asm-eu unavailable", "writer probing"}, "", 2},
-		{registry.ComponentQuery{Cursor: "b"}, []string{"writer probing"}, "", 1},
-		{registry.ComponentQuery{Cursor: "writer"}, nil, "", 0},
+		{registry.ComponentQuery{Limit: 1}, []string{"asm available"}, afterComponent("asm"), 2},
+		{registry.ComponentQuery{Limit: 2, Cursor: afterComponent("asm")}, []string{"asm-eu unavailable", "writer probing"}, "", 2},
+		{registry.ComponentQuery{Cursor: afterComponent("b")}, []string{"writer probing"}, "", 1},
+		{registry.ComponentQuery{Cursor: afterComponent("writer")}, nil, "", 0},
 		{registry.ComponentQuery{Status: registry.Probing, Limit: 1}, []string{"writer probing"}, "", 3},
 		{registry.ComponentQuery{Status: registry.Unknown}, nil, "", 3},
 		{registry.ComponentQuery{Search: "ASM"}, []string{"asm available", "asm-eu unavailable"}, "", 2},
 		{registry.ComponentQuery{Search: "r", Limit: 1}, []string{"writer probing"}, "", 1},
-		{registry.ComponentQuery{Search: "s", Limit: 1}, []string{"asm available"}, "asm", 2},
+		{registry.ComponentQuery{Search: "s", Limit: 1}, []string{"asm available"}, afterComponent("asm"), 2},
 		{registry.ComponentQuery{Search: "eu", Status: registry.Available}, nil, "", 1},
 		{registry.ComponentQuery{Search: "%"}, nil, "", 0},
 		{registry.ComponentQuery{Search: "asm", Kind: registry.KindModel}, nil, "", 0},
-		{registry.ComponentQuery{Kind: registry.KindMCPServer, Limit: 2}, []string{"asm available", "asm-eu unavailable"}, "asm-eu", 3},
+		{registry.ComponentQuery{Kind: registry.KindMCPServer, Limit: 2}, []string{"asm available", "asm-eu unavailable"}, afterComponent("asm-eu"), 3},
 	} {
 		n.store.asked = nil
 		names, next := list(row.query)
@@ -89,14 +92,14 @@ func TestComponents_readsInPartsForAPageOfOneStatus(t *testing.T) {
 	}
 	b := start(t, registered)
 	for status, pages := range map[registry.Status]int{registry.Probing: many / registry.MaxPage, registry.Available: 1} {
-		listed, cursor := 0, ""
+		listed, next := 0, ""
 		for range pages {
 			b.store.asked = nil
-			page, err := b.Components(t.Context(), registry.ComponentQuery{Status: status, Limit: registry.MaxPage, Cursor: cursor})
+			page, err := b.Components(t.Context(), registry.ComponentQuery{Status: status, Limit: registry.MaxPage, Cursor: next})
 			if err != nil {
 				t.Fatal(err)
 			}
-			listed, cursor = listed+len(page.Components), page.NextCursor
+			listed, next = listed+len(page.Components), page.NextCursor
 			for _, names := range b.store.asked {
 				if len(names) > most {
 					t.Errorf("the store was asked of %d components at once", len(names))
@@ -106,8 +109,8 @@ func TestComponents_readsInPartsForAPageOfOneStatus(t *testing.T) {
 				t.Errorf("a page took %d questions", len(b.store.asked))
 			}
 		}
-		if want := map[registry.Status]int{registry.Probing: many}[status]; listed != want || cursor != "" {
-			t.Errorf("%s: %d are listed, want %d, and the next is after %q", status, listed, want, cursor)
+		if want := map[registry.Status]int{registry.Probing: many}[status]; listed != want || next != "" {
+			t.Errorf("%s: %d are listed, want %d, and the next is after %q", status, listed, want, next)
 		}
 	}
 }

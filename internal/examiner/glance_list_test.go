@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/examiner"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -38,12 +39,12 @@ func TestGlance_listsWhatTheExaminerLists(t *testing.T) {
 			query.Search = []string{"1", "02", "C", "c0000", "99", "x"}[random.IntN(6)]
 		}
 		if random.IntN(2) > 0 {
-			query.Cursor = fleetName(random.IntN(300))
+			query.Cursor = afterComponent(fleetName(random.IntN(300)))
 		}
 		if random.IntN(3) == 0 {
 			query.Attention = true
 			if query.Cursor != "" {
-				query.Cursor = fmt.Sprintf("%d/%s", random.IntN(int(registry.NotUrgent)), query.Cursor)
+				query.Cursor = cursor.ComponentsByUrgency.After("", fmt.Appendf(nil, "%d/%s", random.IntN(int(registry.NotUrgent)), fleetName(random.IntN(300))))
 			}
 		}
 		want, err := b.Components(t.Context(), query)
@@ -82,7 +83,7 @@ func TestGlance_readsOnlyThePageItShows(t *testing.T) {
 			reads int
 		}{
 			"of a status":             {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10}, 11},
-			"the rest":                {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10, Cursor: fleetName(size/2 + 9)}, 10},
+			"the rest":                {registry.ComponentQuery{Status: registry.Unavailable, Limit: 10, Cursor: afterComponent(fleetName(size/2 + 9))}, 10},
 			"of no status":            {registry.ComponentQuery{Status: registry.Unknown}, 0},
 			"of a search":             {registry.ComponentQuery{Search: fleetName(size / 2)[:5], Limit: 5, Status: registry.Unavailable}, 6},
 			"of a name":               {registry.ComponentQuery{Search: fleetName(size - 1)}, 1},

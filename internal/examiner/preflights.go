@@ -3,12 +3,12 @@ package examiner
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -23,7 +23,7 @@ func (e *Examiner) Preflights(ctx context.Context, run string, query registry.Pa
 	var after registry.PreflightPlace
 	if query.Cursor != "" {
 		var is bool
-		if after, is = placeOf(query.Cursor); !is {
+		if after, is = placeOf(run, query.Cursor); !is {
 			return page, wrongCursor()
 		}
 	}
@@ -36,40 +36,36 @@ func (e *Examiner) Preflights(ctx context.Context, run string, query registry.Pa
 	}
 	page.Preflights = append(page.Preflights, list[:min(len(list), limit)]...)
 	if len(list) > limit {
-		page.NextCursor, err = cursorAfter(list[limit-1].Place())
+		page.NextCursor, err = cursorAfter(run, list[limit-1].Place())
 	}
 	return page, err
 }
 
-// placeVersion begins every cursor of preflights, so that a later form can be told
-// apart.
-const placeVersion = 1
+// placeLength is the number of bytes of a place: a moment in milliseconds and a
+// digest.
+const placeLength = 8 + sha256.Size
 
-// placeLength is the number of bytes that such a cursor holds: its version, a
-// moment in milliseconds and a digest.
-const placeLength = 1 + 8 + sha256.Size
-
-// cursorAfter makes the cursor of the page after a place.
-func cursorAfter(place registry.PreflightPlace) (string, error) {
+// cursorAfter makes the cursor of the page after a place among the preflights of a run.
+func cursorAfter(run string, place registry.PreflightPlace) (string, error) {
 	digest, err := hex.DecodeString(place.Digest)
 	if err != nil || len(digest) != sha256.Size {
 		return "", fmt.Errorf("make a cursor after the preflight %q: it is no digest", place.Digest)
 	}
-	raw, err := binary.Append([]byte{placeVersion}, binary.BigEndian, place.At.UnixMilli())
+	raw, err := binary.Append(nil, binary.BigEndian, place.At.UnixMilli())
 	if err != nil {
 		return "", fmt.Errorf("make a cursor after %s: %w", place.At, err)
 	}
-	return base64.RawURLEncoding.EncodeToString(append(raw, digest...)), nil
+	return cursor.Preflights.After(run, append(raw, digest...)), nil
 }
 
-// placeOf returns the place that a cursor made by cursorAfter holds, and whether it
-// is one.
-func placeOf(cursor string) (registry.PreflightPlace, bool) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) != placeLength || raw[0] != placeVersion {
+// placeOf returns the place that a cursor made by cursorAfter for the run holds, and
+// whether it is one.
+func placeOf(run, text string) (registry.PreflightPlace, bool) {
+	raw, ok := cursor.Preflights.Place(run, text)
+	if !ok || len(raw) != placeLength {
 		return registry.PreflightPlace{}, false
 	}
 	var at int64
-	_, err = binary.Decode(raw[1:9], binary.BigEndian, &at)
-	return registry.PreflightPlace{At: time.UnixMilli(at).UTC(), Digest: hex.EncodeToString(raw[9:])}, err == nil && at >= 0
+	_, err := binary.Decode(raw[:8], binary.BigEndian, &at)
+	return registry.PreflightPlace{At: time.UnixMilli(at).UTC(), Digest: hex.EncodeToString(raw[8:])}, err == nil && at >= 0
 }

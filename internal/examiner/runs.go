@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -12,12 +13,11 @@ import (
 // Faults: InvalidArgument, Unavailable.
 func (e *Examiner) RunPage(ctx context.Context, query registry.PageQuery) (registry.RunPage, error) {
 	page := registry.RunPage{Runs: []registry.RunSummary{}}
-	limit, err := checkPage(query.Limit, query.Cursor)
+	present := e.present.Load()
+	names, next, err := onPage(cursor.Runs, present.runs, query)
 	if err != nil {
 		return page, err
 	}
-	present := e.present.Load()
-	names, next := onPage(present.runs, query.Cursor, limit)
 	page.NextCursor = next
 	if len(names) == 0 {
 		return page, nil
@@ -39,13 +39,22 @@ func (e *Examiner) RunPage(ctx context.Context, query registry.PageQuery) (regis
 	return page, nil
 }
 
-// onPage returns the names of a page, and the cursor of the next.
-func onPage(names []string, cursor string, limit int) (page []string, next string) {
-	names = following(names, cursor)
-	if len(names) <= limit {
-		return names, ""
+// onPage returns the names of a page of a list, and the cursor of the next. Fault:
+// InvalidArgument.
+func onPage(list cursor.List, names []string, query registry.PageQuery) (page []string, next string, err error) {
+	limit, err := checkLimit(query.Limit)
+	if err != nil {
+		return nil, "", err
 	}
-	return names[:limit], names[limit-1]
+	after, err := nameAt(list, query.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	names = following(names, after)
+	if len(names) <= limit {
+		return names, "", nil
+	}
+	return names[:limit], list.After("", []byte(names[limit-1])), nil
 }
 
 // RunView tells all that there is to know about one run. Faults: NotFound,
@@ -80,12 +89,11 @@ func (e *Examiner) RunView(ctx context.Context, name string) (registry.RunView, 
 // components. Faults: InvalidArgument, Unavailable.
 func (e *Examiner) SlotPage(ctx context.Context, query registry.PageQuery) (registry.SlotPage, error) {
 	page := registry.SlotPage{Slots: []registry.SlotView{}}
-	limit, err := checkPage(query.Limit, query.Cursor)
+	present := e.present.Load()
+	names, next, err := onPage(cursor.Slots, present.slots, query)
 	if err != nil {
 		return page, err
 	}
-	present := e.present.Load()
-	names, next := onPage(present.slots, query.Cursor, limit)
 	slots := make([]*registry.Slot, 0, len(names))
 	for _, name := range names {
 		slots = append(slots, present.slotOf[name])

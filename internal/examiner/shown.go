@@ -2,9 +2,11 @@ package examiner
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -30,13 +32,14 @@ func (e *Examiner) Results(ctx context.Context, component string, query registry
 	if err != nil {
 		return page, err
 	}
-	if query.Cursor != "" && uuid.Validate(query.Cursor) != nil {
-		return page, wrongCursor()
+	before, err := resultAt(component, query.Cursor)
+	if err != nil {
+		return page, err
 	}
 	if _, err := e.present.Load().entry(component); err != nil {
 		return page, err
 	}
-	list, err := e.Store.Results(ctx, component, query.Cursor, limit+1)
+	list, err := e.Store.Results(ctx, component, before, limit+1)
 	if err != nil {
 		return page, refused(err, "the results cannot be read")
 	}
@@ -44,9 +47,31 @@ func (e *Examiner) Results(ctx context.Context, component string, query registry
 		page.Results = append(page.Results, list[i].Told())
 	}
 	if len(list) > limit {
-		page.NextCursor = page.Results[limit-1].ResultID
+		page.NextCursor, err = cursorBefore(component, page.Results[limit-1].ResultID)
 	}
-	return page, nil
+	return page, err
+}
+
+// cursorBefore makes the cursor of the page of results of a component before one.
+func cursorBefore(component, id string) (string, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return "", fmt.Errorf("make a cursor before the result %q: %w", id, err)
+	}
+	return cursor.Results.After(component, parsed[:]), nil
+}
+
+// resultAt is the id that a cursor made by cursorBefore holds, empty before the first
+// page. Fault: InvalidArgument.
+func resultAt(component, text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	raw, ok := cursor.Results.Place(component, text)
+	if !ok || len(raw) != len(uuid.UUID{}) {
+		return "", wrongCursor()
+	}
+	return uuid.UUID(raw).String(), nil
 }
 
 // Result tells one result, with its document where it was not given up. Faults:
