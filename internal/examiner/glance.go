@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/trouble"
 )
@@ -365,11 +366,15 @@ func (g *Glance) Components(ctx context.Context, query registry.ComponentQuery) 
 	if query.Attention {
 		return pageOf(seen.pressing, query, limit, now)
 	}
+	after, err := nameAt(cursor.Components, query.Cursor)
+	if err != nil {
+		return registry.ComponentPage{Components: []registry.Reading{}}, err
+	}
 	size := pageSize{limit, limit + 1}
-	names := seen.of.matching(seen.byStatus[query.Status], query, maxParts*size.atOnce)
+	names := seen.of.matching(following(seen.byStatus[query.Status], after), query, maxParts*size.atOnce)
 	page, err := g.page(ctx, seen.of, names, query.Status, size)
 	if err == nil && page.NextCursor == "" && len(names) == maxParts*size.atOnce {
-		page.NextCursor = names[len(names)-1]
+		page.NextCursor = cursor.Components.After("", []byte(names[len(names)-1]))
 	}
 	return page, err
 }
