@@ -94,7 +94,7 @@ func parseOrder(query Query, filter *Filter) error {
 	}
 	if filter.OldestFirst && filter.Status == "" {
 		return InvalidArgument(fieldOrder, "is %s without a status; tasks are the oldest of one status", OrderOldest).
-			WithHint("Give status as well, one of %v.", Statuses())
+			WithHint("Give status as well, one of %s.", named(Statuses()))
 	}
 	if query.Cursor == nil {
 		return nil
