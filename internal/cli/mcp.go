@@ -2,17 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/mcpserver"
-	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/task"
 	"github.com/countersign-dev/countersign/internal/telemetry"
 )
@@ -27,6 +21,7 @@ type mcpCommand struct {
 // Help is what mcp --help says beyond its one line.
 func (*mcpCommand) Help() string {
 	return "An MCP client starts it and speaks with it over standard input and output; it ends with its input. " +
+		"A database that is locked or down is the answer of a call, and the next call opens it again; one that only a person can mend ends it with 2. " +
 		"Every agent runs one of its own, on the same database, which --db names: the task gate reads no configuration file, so that a key db in one does not count. " +
 		"The log goes to standard error. With --registry the tools are those of an orchestrator: list_components, get_component, probe_component and preflight, about what the " +
 		"configuration file registers; it is read once, at the start."
@@ -38,7 +33,7 @@ func (c *mcpCommand) components() registryFlags {
 }
 
 // Run serves the client until its input ends or ctx is done. It ends with the
-// reason when the database cannot be opened.
+// reason when the database cannot be opened and that will not pass.
 func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	log, err := telemetry.NewLogger(p.Err, telemetry.Text, slog.LevelInfo)
 	if err != nil {
@@ -63,121 +58,19 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) error {
 	outliveReaders()
 	gate := &openingGate{opened: newOpening[*task.Gate]()}
 	server := mcpserver.New(gate, mcpserver.Options{Version: version, Caller: caller, Log: log, Tracer: tracing.Tracer()})
-	return serveWhileOpening(ctx, p, server, gate.opened.need, func(ctx context.Context) (io.Closer, error) {
-		database, err := gate.open(ctx, p, c.DB)
+	return gate.opened.serve(ctx, p, server, log, func(ctx context.Context) (opened[*task.Gate], error) {
+		database, err := openDatabase(ctx, p, c.DB)
 		if err != nil {
-			return nil, err
+			return opened[*task.Gate]{}, err
 		}
 		log.InfoContext(ctx, "serving MCP over stdio",
 			slog.String("database", database.Location()), slog.String("agent", string(caller.Lock)))
-		return database, nil
+		return opened[*task.Gate]{use: task.NewGate(database, time.Now), close: database.Close}, nil
 	})
-}
-
-// headStart is how long the handshake of a client has the processors to itself:
-// then the database is opened, unless a call needed it sooner.
-const headStart = 50 * time.Millisecond
-
-// serveWhileOpening serves a client over stdio while what the server needs is
-// opened, which is closed again at the end. It is opened also for a client whose
-// input ends at once, so that what cannot be opened is told.
-func serveWhileOpening(ctx context.Context, p *process, server *mcpserver.Server, needed *need, open func(context.Context) (io.Closer, error)) error {
-	var opened io.Closer
-	group, serving := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer needed.now()
-		return server.ServeStdio(serving, p.In, p.Out)
-	})
-	group.Go(func() (err error) {
-		isNeeded := needed.await(serving, headStart)
-		if opened, err = open(serving); !isNeeded {
-			return nil
-		}
-		return err
-	})
-	err := group.Wait()
-	if opened != nil {
-		err = errors.Join(err, opened.Close())
-	}
-	return err
-}
-
-// need is told when something is needed. It is safe for concurrent use.
-type need struct {
-	now  func()        // says so, as often as one likes
-	told chan struct{} // closed when it was said
-}
-
-func newNeed() *need {
-	told := make(chan struct{})
-	return &need{now: sync.OnceFunc(func() { close(told) }), told: told}
-}
-
-// await returns when there is need, of which it takes a time for a sign too. It
-// reports false when ctx ends before.
-func (n *need) await(ctx context.Context, most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-n.told:
-	case <-timer.C:
-		n.now()
-	case <-ctx.Done():
-	}
-	select {
-	case <-n.told:
-		return true
-	default:
-		return false
-	}
-}
-
-// opening is something that may still be opening: a client's handshake does not
-// wait for the turn of this process to write to the database, its calls do.
-type opening[T any] struct {
-	need   *need
-	done   chan struct{} // closed when the others are set
-	opened T
-	failed error
-}
-
-func newOpening[T any]() *opening[T] {
-	return &opening[T]{need: newNeed(), done: make(chan struct{})}
-}
-
-// finish lets those who wait have what was opened, or why it could not be. It is
-// called once.
-func (o *opening[T]) finish(opened T, failed error) {
-	o.opened, o.failed = opened, failed
-	close(o.done)
-}
-
-// await says that what is opened is needed, and returns it when it is there.
-// Fault: Unavailable when ctx ends first.
-func (o *opening[T]) await(ctx context.Context) (T, error) {
-	o.need.now()
-	select {
-	case <-o.done:
-		return o.opened, o.failed
-	case <-ctx.Done():
-		var none T
-		return none, task.Unavailable(ctx.Err())
-	}
 }
 
 // openingGate is the task gate on a database that may still be opening.
 type openingGate struct{ opened *opening[*task.Gate] }
-
-// open opens the database and lets the calls through, or fail.
-func (g *openingGate) open(ctx context.Context, p *process, location string) (*store.Database, error) {
-	database, err := openDatabase(ctx, p, location)
-	if err != nil {
-		g.opened.finish(nil, err)
-		return nil, err
-	}
-	g.opened.finish(task.NewGate(database, time.Now), nil)
-	return database, nil
-}
 
 // Create is that of the gate.
 func (g *openingGate) Create(ctx context.Context, caller task.Caller, request task.CreateRequest) (task.Created, error) {

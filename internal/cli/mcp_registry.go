@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 	"log/slog"
 
 	"go.opentelemetry.io/otel/trace"
@@ -25,21 +24,20 @@ func (c *mcpCommand) serveRegistry(ctx context.Context, p *process, tracer trace
 	outliveReaders()
 	served := openingRegistry{newOpening[*examining]()}
 	server := mcpserver.NewRegistry(served, mcpserver.Options{Version: version, Log: log, Tracer: tracer})
-	return serveWhileOpening(ctx, p, server, served.opened.need, func(ctx context.Context) (io.Closer, error) {
+	return served.opened.serve(ctx, p, server, log, func(ctx context.Context) (opened[*examining], error) {
 		examined, err := c.components().open(ctx, p, loaded, openDatabase, log)
-		if err == nil {
-			examined.Tracer = tracer
-		}
-		served.opened.finish(examined, err)
 		if err != nil {
-			return nil, err
+			return opened[*examining]{}, err
 		}
+		examined.Tracer = tracer
 		log.InfoContext(ctx, "serving the registry over MCP on stdio", slog.String("config", examined.loaded.File),
 			slog.String("database", examined.database.Location()), slog.Int("components", len(examined.loaded.Components)))
-		if err := examined.trim(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "the history could not be trimmed", slog.Any("cause", err))
+		trim := func() {
+			if err := examined.trim(ctx); err != nil && ctx.Err() == nil {
+				log.WarnContext(ctx, "the history could not be trimmed", slog.Any("cause", err))
+			}
 		}
-		return examined.database, nil
+		return opened[*examining]{use: examined, after: trim, close: examined.database.Close}, nil
 	})
 }
 

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/mcpserver"
+	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -83,73 +84,100 @@ func TestMCP_refusesToStartWithTheReason(t *testing.T) {
 	}
 }
 
-func TestNeed_isToldByACallOrByTime(t *testing.T) {
+// openingOf returns what opens by open.
+func openingOf(open func() (opened[int], error)) *opening[int] {
+	o := newOpening[int]()
+	o.open = open
+	return o
+}
+
+// passed is a failure that may pass, as the store makes it.
+func passed(t *testing.T) error {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := store.Open(ctx, filepath.Join(t.TempDir(), "tasks.db"), store.Options{})
+	if !store.MayPass(err) {
+		t.Fatalf("an opening whose context was over: %v", err)
+	}
+	return err
+}
+
+func TestOpening_isTriedAgainAfterWhatPasses(t *testing.T) {
+	passing, lasting := passed(t), errors.New("no database")
 	for name, test := range map[string]struct {
-		ends   bool
-		calls  int
-		most   time.Duration
-		needed bool
+		failures []error
+		tries    int
 	}{
-		"a call":               {false, 2, time.Hour, true},
-		"time":                 {false, 0, 0, true},
-		"the end":              {true, 0, time.Hour, false},
-		"a call and the end":   {true, 1, time.Hour, true},
-		"a call with the time": {false, 1, 0, true},
+		"opened at once":       {nil, 1},
+		"opened after a while": {[]error{passing, passing}, 3},
+		"never":                {[]error{passing, lasting}, 2},
 	} {
-		ctx, end := context.WithCancel(t.Context())
-		defer end()
-		if test.ends {
-			end()
+		tries := 0
+		o := openingOf(func() (opened[int], error) {
+			tries++
+			if tries <= len(test.failures) {
+				return opened[int]{}, test.failures[tries-1]
+			}
+			return opened[int]{use: 7}, nil
+		})
+		for i := range 5 {
+			got, err := o.await(t.Context())
+			switch {
+			case len(test.failures) > 0 && i >= len(test.failures) && errors.Is(test.failures[len(test.failures)-1], lasting):
+				if !errors.Is(err, lasting) {
+					t.Errorf("%s: call %d after the last failure: %v", name, i, err)
+				}
+			case i < len(test.failures):
+				if !errors.Is(err, test.failures[i]) {
+					t.Errorf("%s: call %d: %v, want %v", name, i, err, test.failures[i])
+				}
+			case err != nil || got != 7:
+				t.Errorf("%s: call %d: %d, %v", name, i, got, err)
+			}
 		}
-		n := newNeed()
-		for range test.calls {
-			n.now()
-		}
-		if got := n.await(ctx, test.most); got != test.needed {
-			t.Errorf("%s: needed is %v", name, got)
+		if tries != test.tries {
+			t.Errorf("%s: opened %d times, want %d", name, tries, test.tries)
 		}
 	}
 }
 
-func TestServeWhileOpening_endsWellBeforeAnythingIsNeeded(t *testing.T) {
+func TestOpening_isSharedByTheCallsThatWait(t *testing.T) {
+	begun, open := make(chan struct{}, 9), make(chan struct{})
+	o := openingOf(func() (opened[int], error) {
+		begun <- struct{}{}
+		<-open
+		return opened[int]{use: 7}, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan error)
+	call := func(ctx context.Context) {
+		_, err := o.await(ctx)
+		answered <- err
+	}
+	go call(ctx)
+	<-begun
+	go call(t.Context())
+	cancel()
+	if err := <-answered; !errors.Is(err, fault.Unavailable) {
+		t.Errorf("a call that gave up: %v", err)
+	}
+	close(open)
+	if err := <-answered; err != nil || len(begun) != 0 {
+		t.Errorf("a call that waited: %v; %d more attempts", err, len(begun))
+	}
+}
+
+func TestOpening_endsWellBeforeAnythingIsNeeded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	gate := &openingGate{opened: newOpening[*task.Gate]()}
 	in, client := io.Pipe()
 	defer client.Close()
 	p := &process{Surroundings: Surroundings{In: in, Out: io.Discard}}
-	err := serveWhileOpening(ctx, p, mcpserver.New(gate, mcpserver.Options{}), gate.opened.need, func(ctx context.Context) (io.Closer, error) {
-		return nil, ctx.Err()
+	err := gate.opened.serve(ctx, p, mcpserver.New(gate, mcpserver.Options{}), slog.New(slog.DiscardHandler), func(context.Context) (opened[*task.Gate], error) {
+		return opened[*task.Gate]{}, errors.New("no database")
 	})
 	if err != nil {
 		t.Errorf("a server that was ended at its start fails with %v", err)
-	}
-}
-
-func TestOpeningGate_makesCallsWaitForTheDatabase(t *testing.T) {
-	gate := &openingGate{opened: newOpening[*task.Gate]()}
-	ctx, cancel := context.WithCancel(t.Context())
-	refused := make(chan error)
-	go func() {
-		_, err := gate.List(ctx, task.Query{})
-		refused <- err
-	}()
-	select {
-	case err := <-refused:
-		t.Fatalf("a call did not wait: %v", err)
-	default:
-	}
-	cancel()
-	if err := <-refused; !errors.Is(err, fault.Unavailable) {
-		t.Errorf("a call that gave up: %v", err)
-	}
-
-	s := newShell(t)
-	_, failed := gate.open(t.Context(), &process{Surroundings: Surroundings{Getenv: func(name string) string { return s.env[name] }}}, t.TempDir())
-	if failed == nil {
-		t.Fatal("a directory was opened as a database")
-	}
-	if _, err := gate.Create(t.Context(), task.Caller{}, task.CreateRequest{}); !errors.Is(err, failed) {
-		t.Errorf("a call after the failure: %v, want %v", err, failed)
 	}
 }

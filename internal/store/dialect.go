@@ -40,6 +40,9 @@ type dialect struct {
 	// transient reports whether trying the same again may succeed: the
 	// statement had no effect, or an effect that explain recognises.
 	transient func(err error) bool
+	// passes reports whether err, which is not transient or was for too long, may
+	// pass by itself or when room is made.
+	passes func(err error) bool
 	// unavailable returns the fault of a database that cannot serve now, or nil.
 	unavailable func(err error) *fault.Error
 	// create inserts the criteria, the first transition and the task.

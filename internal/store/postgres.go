@@ -76,6 +76,7 @@ func postgresDialect() dialect {
 		backward:     "turn DESC, number DESC",
 		violated:     postgresViolated,
 		transient:    postgresTransient,
+		passes:       postgresPasses,
 		unavailable:  postgresUnavailable,
 		create:       createAtOnce,
 	}
@@ -334,6 +335,14 @@ func postgresTransient(err error) bool {
 			strings.HasPrefix(failed.Code, classConnection) && failed.Code != stateProtocol || strings.HasPrefix(failed.Code, classIntervention) && failed.Code != stateCancelled
 	}
 	return broken(err)
+}
+
+// postgresPasses reports a server without room, and a statement that waited for
+// too long.
+func postgresPasses(err error) bool {
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (failed.Code == stateCancelled || failed.Code == stateLockTimeout || strings.HasPrefix(failed.Code, classResources)) ||
+		errors.Is(err, errOutcomeOpen)
 }
 
 // broken reports a connection that ended or could not be made.

@@ -60,6 +60,7 @@ func sqliteDialect() dialect {
 		backward:     "number DESC",
 		violated:     sqliteViolated,
 		transient:    sqliteTransient,
+		passes:       sqlitePasses,
 		unavailable:  sqliteUnavailable,
 		create:       createInSteps,
 	}

@@ -68,6 +68,23 @@ func sqliteTransient(err error) bool {
 	return false
 }
 
+// sqlitePasses reports what ends when others leave room: a turn to write, memory,
+// a disk.
+func sqlitePasses(err error) bool {
+	if errors.Is(err, errQueueFull) {
+		return true
+	}
+	failed, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	switch failed.Code() & primary {
+	case lib.SQLITE_INTERRUPT, lib.SQLITE_NOMEM, lib.SQLITE_FULL, lib.SQLITE_IOERR:
+		return true
+	}
+	return false
+}
+
 // sqliteUnavailable tells a full disk, a broken file and the like. SQLite has
 // rolled the transaction back in every one of these cases.
 func sqliteUnavailable(err error) *fault.Error {

@@ -211,10 +211,14 @@ func (d *Database) explained(attempted string, err error) error {
 	if _, ok := fault.Of(err); ok {
 		return err
 	}
+	resolvable := errors.Is(err, errStale) || ended(err) || d.dialect.transient(err)
+	if resolvable || d.dialect.passes(err) {
+		err = passing{err}
+	}
 	if unavailable := d.dialect.unavailable(err); unavailable != nil {
 		return unavailable
 	}
-	if errors.Is(err, errStale) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || d.dialect.transient(err) {
+	if resolvable {
 		return task.Unavailable(err)
 	}
 	return fmt.Errorf("%s in %s: %w", attempted, d.location, err)
