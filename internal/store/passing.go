@@ -1,6 +1,11 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
 
 // passing marks the cause of what may pass.
 type passing struct{ error }
@@ -14,4 +19,12 @@ func (p passing) Unwrap() error { return p.error }
 func MayPass(err error) bool {
 	_, may := errors.AsType[passing](err)
 	return may
+}
+
+// postgresPasses reports a server without room, and a statement that waited for
+// too long.
+func postgresPasses(err error) bool {
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (failed.Code == stateCancelled || failed.Code == stateLockTimeout || strings.HasPrefix(failed.Code, classResources)) ||
+		errors.Is(err, errOutcomeOpen)
 }

@@ -337,14 +337,6 @@ func postgresTransient(err error) bool {
 	return broken(err)
 }
 
-// postgresPasses reports a server without room, and a statement that waited for
-// too long.
-func postgresPasses(err error) bool {
-	failed, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (failed.Code == stateCancelled || failed.Code == stateLockTimeout || strings.HasPrefix(failed.Code, classResources)) ||
-		errors.Is(err, errOutcomeOpen)
-}
-
 // broken reports a connection that ended or could not be made.
 func broken(err error) bool {
 	if ended(err) {
