@@ -199,17 +199,23 @@ func TestAPI_boundsProbesAndEndsThoseThatNobodyWaitsFor(t *testing.T) {
 	f.asleep.Store(&asleep)
 	answers := make(chan error, maxProbes)
 	ctx, hangUp := context.WithCancel(t.Context())
-	for range maxProbes {
-		go func() {
+	wait := func() error {
+		for { // A question below may take the last place for a moment.
 			request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+pathV1+"/components/slow/probe", http.NoBody)
-			if err == nil {
-				var answer *http.Response
-				if answer, err = http.DefaultClient.Do(request); err == nil {
-					err = answer.Body.Close()
-				}
+			if err != nil {
+				return err
 			}
-			answers <- err
-		}()
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return err
+			}
+			if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusServiceUnavailable {
+				return err
+			}
+		}
+	}
+	for range maxProbes {
+		go func() { answers <- wait() }()
 	}
 	<-f.probed // one probe, which all share
 	var body string
