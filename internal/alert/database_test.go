@@ -2,11 +2,13 @@ package alert_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,6 +103,9 @@ func (d *database) probed(t *testing.T, name string, passed bool) {
 	})
 }
 
+// made is how many records were made.
+var made atomic.Uint64
+
 // recordOf is the record of a probe of a component.
 func recordOf(t *testing.T, registered *registry.Registered, name string, passed bool, at time.Time) registry.Record {
 	t.Helper()
@@ -117,10 +122,11 @@ func recordOf(t *testing.T, registered *registry.Registered, name string, passed
 	if !passed {
 		result.Healthz = registry.Fail(time.Millisecond, registry.Refused, "connection refused by \u202e"+name)
 	}
-	id := uuid.Must(uuid.NewV7())
-	for i, ms := 5, at.UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {
-		id[i] = byte(ms)
-	}
+	// A UUIDv7 of the test's clock (RFC 9562, section 5.7); results of one millisecond are
+	// in the order in which they were made, by a counter.
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16|0x7000)
+	binary.BigEndian.PutUint64(id[8:], 1<<63|made.Add(1))
 	return registry.Record{
 		ID: id.String(), Registration: registry.Registration{Name: name, Kind: component.Kind(), Definition: definition},
 		Policy: component.Policy(), Summary: result.Summary(),
