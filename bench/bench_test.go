@@ -74,12 +74,13 @@ func TestReport_showsAMissedTargetWithItsCause(t *testing.T) {
 		{name: "speed", ours: series{1, 2, 3}, beside: series{2, 2, 2}, value: series{0.5, 1, 1.5}, target: &target{atLeast, 2, "x"}, cause: "the disk."},
 		{name: "size", unit: " MB", ours: series{20}, value: series{20}, target: &target{atMost, 25, " MB"}, cause: "never shown"},
 		{name: "note", ours: series{7}},
-	}}})
+	}}}, []string{"other"})
 	for _, want := range []string{
 		"1 of 2 targets are met. Missed: speed (Part).",
 		"| speed | 2 (1–3) | 2 (2–2) | 1x (0.500–1.50) | at least 2x | **missed** |",
 		"speed missed its target. The cause: the disk.",
 		"| size | 20 MB | – | 20 MB | at most 25 MB | met |",
+		"Not in this run: other.",
 		"| note | 7 | – | – | – | – |",
 	} {
 		if !strings.Contains(text, want) {

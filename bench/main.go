@@ -45,12 +45,12 @@ func experiments() []experiment {
 		{"mcp", overStdio},
 		{"postgres", onPostgres},
 		{"start", startAndIdle},
-		{"reads", readBoth},
-		{"micro", micro},
-		{"probes", probes},
-		{"patrol", onPatrol},
 		{"pages", pagesOf(amounts{100_000, 10_000}, amounts{fewOfAll, fewOfAll})},
 		{"pages-10000", pagesOf(amounts{100_000, 10_000}, amounts{10_000, 1000})},
+		{"reads", readBoth},
+		{"probes", probes},
+		{"patrol", onPatrol},
+		{"micro", micro},
 	}
 }
 
@@ -107,7 +107,8 @@ func run(ctx context.Context, arguments []string, in io.Reader, out, printTo io.
 }
 
 // measure runs the experiments asked for and prints what they found, also when
-// one of them failed: the others stand.
+// one of them failed: the others stand. The file has them as soon as each is there, so
+// that a run that is broken off leaves what it found.
 func (s *settings) measure(ctx context.Context, out io.Writer) error {
 	if err := s.build(ctx); err != nil {
 		return err
@@ -117,6 +118,10 @@ func (s *settings) measure(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	var found []section
+	var missing []string
+	for _, e := range experiments() {
+		missing = append(missing, e.name)
+	}
 	var failed error
 	for _, e := range experiments() {
 		if s.only != "" && !slices.Contains(strings.Split(s.only, ","), e.name) {
@@ -128,14 +133,12 @@ func (s *settings) measure(ctx context.Context, out io.Writer) error {
 			continue
 		}
 		found = append(found, one)
+		missing = slices.DeleteFunc(missing, func(name string) bool { return name == e.name })
+		scene.loadAfter = load()
+		if s.out != "" {
+			failed = errors.Join(failed, os.WriteFile(s.out, []byte(report(scene, found, missing)), 0o600))
+		}
 	}
-	scene.loadAfter = load()
-	text := report(scene, found)
-	if _, err := io.WriteString(out, text); err != nil {
-		return err
-	}
-	if failed == nil && s.out != "" {
-		failed = os.WriteFile(s.out, []byte(text), 0o600)
-	}
-	return failed
+	_, err = io.WriteString(out, report(scene, found, missing))
+	return errors.Join(failed, err)
 }

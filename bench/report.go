@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// report writes the results as Markdown.
-func report(seen scene, found []section) string {
+// report writes the results as Markdown. What is missing are the names of the
+// experiments of which nothing was found.
+func report(seen scene, found []section, missing []string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Results\n\nWritten by `make bench` on %s. %s\n\n", seen.date.Format(time.DateOnly), tellTargets(found))
 	fmt.Fprintf(&out, "%d processors, %s, %s. A page written and synced to the disk took %s ms (median). "+
@@ -16,6 +17,9 @@ func report(seen scene, found []section) string {
 	fmt.Fprintf(&out, "Only ratios within one run say something: absolute values depend on the disk and on who else uses the machine. "+
 		"Both sides of each ratio take turns in several rounds, and each round begins with the other side. A value is the median of the rounds, "+
 		"with the smallest and the largest in brackets; a ratio is taken round by round. The target is held against the median.\n")
+	if len(missing) > 0 {
+		fmt.Fprintf(&out, "\nNot in this run: %s. `go run ./bench -only NAME` makes one of them alone.\n", strings.Join(missing, ", "))
+	}
 	for _, one := range found {
 		writeSection(&out, one)
 	}
