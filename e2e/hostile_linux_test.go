@@ -84,7 +84,7 @@ func hostileProcesses() []struct{ name, command, want string } {
 		{"a line without end", `tr '\0' x </dev/zero 2>/dev/null; sleep 600`, "healthz yes, test no (too_large), listTools no (too_large), exit 1"},
 		{"standard error without end", "yes complaint >&2", alive},
 		{"junk before its answers", "echo 'Server starting...'; echo; " + answers + "cat", answered},
-		{"grandchildren that hold its output", answers + "sleep 600 & sleep 600 & exit 0", answered},
+		{"grandchildren that hold its output", answers + "sleep 600 & sleep 600 & cat >/dev/null", answered},
 		{"grandchildren, and it stays", "trap '' TERM HUP INT; (trap '' TERM; sleep 600) & " + answers + "sleep 600", answered},
 	}
 }
