@@ -33,21 +33,26 @@ func functions() template.FuncMap {
 	}
 }
 
-// typed is a command as it has to be typed to reach what this server shows. One that
-// ends in a <placeholder> still does: there a shell refuses all of the line.
+// typed is a command as it has to be typed to reach what this server shows. What is
+// added stands before other flags, since the line of one that ends in a <placeholder>
+// is refused by a shell only while it does.
 func (s *site) typed(command string) string {
 	arguments := ""
 	switch parts := strings.Fields(command); {
 	case len(parts) < 2 || parts[0] != "countersign":
-	case parts[1] == "task":
+	case parts[1] == "task" || parts[1] == "serve":
 		arguments = s.ForTasks
 	case parts[1] == "component" || parts[1] == "preflight" || parts[1] == "probe":
 		arguments = s.ForRegistry
 	}
-	if flags := strings.Index(command, " --"); flags >= 0 && arguments != "" && strings.HasSuffix(command, ">") {
-		return command[:flags] + " " + arguments + command[flags:]
+	if arguments == "" {
+		return command
 	}
-	return strings.TrimSuffix(command+" "+arguments, " ")
+	bare, flags, found := strings.Cut(command, " --")
+	if found {
+		flags = " --" + flags
+	}
+	return bare + " " + arguments + flags
 }
 
 // visible is untrusted text in which nothing does anything.

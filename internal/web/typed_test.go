@@ -24,7 +24,7 @@ func TestCommands_nameTheDatabaseAndTheConfiguration(t *testing.T) {
 	options.ForTasks, options.ForRegistry = "--db '/srv/our gate.db'", "--config /srv/gate.yaml --db '/srv/our gate.db'"
 	empty := options
 	empty.Fleet, empty.Runs, empty.Tasks, empty.Agents = &fleetDouble{}, &fleetDouble{}, &gateDouble{}, &countDouble{}
-	ends := map[string]string{"task": options.ForTasks, "component": options.ForRegistry, "preflight": options.ForRegistry, "probe": options.ForRegistry}
+	ends := map[string]string{"task": options.ForTasks, "serve": options.ForTasks, "component": options.ForRegistry, "preflight": options.ForRegistry, "probe": options.ForRegistry}
 	found := map[string]int{}
 	look := func(options web.Options, addresses ...string) {
 		for _, address := range addresses {
