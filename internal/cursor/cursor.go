@@ -15,7 +15,7 @@ import (
 // given to another list, nor to another form of what its cursors hold.
 type List byte
 
-// The lists. 2 was tasks with the oldest first, of whatever status.
+// The lists. 2 is spent: its cursors named no status.
 const (
 	TasksNewest         List = 1
 	AgentsByName        List = 3

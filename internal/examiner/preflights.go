@@ -3,7 +3,6 @@ package examiner
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -41,31 +40,23 @@ func (e *Examiner) Preflights(ctx context.Context, run string, query registry.Pa
 	return page, err
 }
 
-// placeLength is the number of bytes of a place: a moment in milliseconds and a
-// digest.
-const placeLength = 8 + sha256.Size
-
-// cursorAfter makes the cursor of the page after a place among the preflights of a run.
+// cursorAfter makes the cursor of the page after a place among the preflights of a
+// run: a moment in milliseconds and a digest.
 func cursorAfter(run string, place registry.PreflightPlace) (string, error) {
 	digest, err := hex.DecodeString(place.Digest)
 	if err != nil || len(digest) != sha256.Size {
 		return "", fmt.Errorf("make a cursor after the preflight %q: it is no digest", place.Digest)
 	}
-	raw, err := binary.Append(nil, binary.BigEndian, place.At.UnixMilli())
-	if err != nil {
-		return "", fmt.Errorf("make a cursor after %s: %w", place.At, err)
-	}
-	return cursor.Preflights.After(run, append(raw, digest...)), nil
+	return cursor.Preflights.After(run, append(cursor.AppendMoment(nil, place.At.UnixMilli()), digest...)), nil
 }
 
 // placeOf returns the place that a cursor made by cursorAfter for the run holds, and
 // whether it is one.
 func placeOf(run, text string) (registry.PreflightPlace, bool) {
-	raw, ok := cursor.Preflights.Place(run, text)
-	if !ok || len(raw) != placeLength {
+	place, ok := cursor.Preflights.Place(run, text)
+	if !ok {
 		return registry.PreflightPlace{}, false
 	}
-	var at int64
-	_, err := binary.Decode(raw[:8], binary.BigEndian, &at)
-	return registry.PreflightPlace{At: time.UnixMilli(at).UTC(), Digest: hex.EncodeToString(raw[8:])}, err == nil && at >= 0
+	at, digest, ok := cursor.CutMoment(place)
+	return registry.PreflightPlace{At: time.UnixMilli(at).UTC(), Digest: hex.EncodeToString(digest)}, ok && len(digest) == sha256.Size
 }

@@ -2,9 +2,6 @@ package examiner
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/google/uuid"
 
 	"github.com/countersign-dev/countersign/internal/cursor"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -54,11 +51,11 @@ func (e *Examiner) Results(ctx context.Context, component string, query registry
 
 // cursorBefore makes the cursor of the page of results of a component before one.
 func cursorBefore(component, id string) (string, error) {
-	parsed, err := uuid.Parse(id)
+	place, err := cursor.AppendID(nil, id)
 	if err != nil {
-		return "", fmt.Errorf("make a cursor before the result %q: %w", id, err)
+		return "", err
 	}
-	return cursor.Results.After(component, parsed[:]), nil
+	return cursor.Results.After(component, place), nil
 }
 
 // resultAt is the id that a cursor made by cursorBefore holds, empty before the first
@@ -67,11 +64,12 @@ func resultAt(component, text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	raw, ok := cursor.Results.Place(component, text)
-	if !ok || len(raw) != len(uuid.UUID{}) {
-		return "", wrongCursor()
+	if place, ok := cursor.Results.Place(component, text); ok {
+		if id, ok := cursor.ID(place); ok {
+			return id, nil
+		}
 	}
-	return uuid.UUID(raw).String(), nil
+	return "", wrongCursor()
 }
 
 // Result tells one result, with its document where it was not given up. Faults:

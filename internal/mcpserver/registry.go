@@ -167,9 +167,9 @@ func (c componentRegistry) noRun(ctx context.Context, name string) error {
 	case len(runs) == 0:
 		return refused.WithHint("The operator has configured no run.")
 	case left > 0:
-		return refused.WithHint("The runs are %s and %d more.", schema.JoinedNames(runs[:maxNamedRuns]), left)
+		return refused.WithHint("The runs are %s and %d more.", task.JoinedNames(runs[:maxNamedRuns]), left)
 	}
-	return refused.WithHint("The runs are %s.", schema.JoinedNames(runs))
+	return refused.WithHint("The runs are %s.", task.JoinedNames(runs))
 }
 
 // maxNamedRuns bounds the runs that a hint names.

@@ -58,15 +58,6 @@ func EscapedUnit(raw []byte, at int) (uint64, bool) {
 	return unit, err == nil
 }
 
-// JoinedNames lists values for a hint.
-func JoinedNames[V ~string](values []V) string {
-	names := make([]string, len(values))
-	for i, value := range values {
-		names[i] = string(value)
-	}
-	return strings.Join(names, ", ")
-}
-
 // shownName is a member's name as a refusal gives it: never empty, and bounded.
 func shownName(name string) string {
 	if name == "" {

@@ -14,8 +14,8 @@ type ComponentQuery struct {
 	Limit                                   *int
 }
 
-// AttentionNeeded is the one value of the argument attention.
-const AttentionNeeded = "needed"
+// attentionNeeded is the one value of the argument attention.
+const attentionNeeded = "needed"
 
 // ListComponents returns what a list of components takes.
 func ListComponents() Operation[ComponentQuery] {
@@ -34,7 +34,7 @@ func SearchComponents() Operation[ComponentQuery] {
 		func(q *ComponentQuery) any { return &q.Search }, longest(registry.MaxName),
 	}).with(Argument[ComponentQuery]{
 		"attention", "Only components that need attention, the most pressing first: unavailable, unknown, with changed tools, degraded or flapping, probing.", Optional,
-		func(q *ComponentQuery) any { return &q.Attention }, oneOf(AttentionNeeded),
+		func(q *ComponentQuery) any { return &q.Attention }, oneOf(attentionNeeded),
 	})
 }
 
@@ -49,7 +49,7 @@ func (q ComponentQuery) Query() (query registry.ComponentQuery, err error) {
 	if query.Limit, query.Cursor, err = paged(q.Limit, q.Cursor); err != nil {
 		return registry.ComponentQuery{}, err
 	}
-	attention, err := chosen("attention", q.Attention, []string{AttentionNeeded})
+	attention, err := chosen("attention", q.Attention, []string{attentionNeeded})
 	if err != nil {
 		return registry.ComponentQuery{}, err
 	}
@@ -87,7 +87,7 @@ func chosen[V ~string](name string, given *string, values []V) (V, error) {
 	}
 	if !slices.Contains(values, V(*given)) {
 		return "", task.InvalidArgument(name, "cannot be %q", Shortened(*given)).
-			WithHint("It is one of %s, or left out.", JoinedNames(values))
+			WithHint("It is one of %s, or left out.", task.JoinedNames(values))
 	}
 	return V(*given), nil
 }

@@ -70,19 +70,20 @@ func ParseAgentID(field, text string) (AgentID, error) {
 
 // encodeCursor makes the cursor of the page after the task last, newest first.
 func encodeCursor(last ID) (string, error) {
-	id, err := uuid.Parse(string(last))
+	place, err := cursor.AppendID(nil, string(last))
 	if err != nil {
-		return "", fmt.Errorf("make a cursor after task %q: %w", last, err)
+		return "", err
 	}
-	return cursor.TasksNewest.After("", id[:]), nil
+	return cursor.TasksNewest.After("", place), nil
 }
 
 // decodeCursor returns the id that a cursor made by encodeCursor holds, and
 // whether it is one.
 func decodeCursor(text string) (ID, bool) {
-	raw, ok := cursor.TasksNewest.Place("", text)
-	if !ok || len(raw) != len(uuid.UUID{}) {
+	place, ok := cursor.TasksNewest.Place("", text)
+	if !ok {
 		return "", false
 	}
-	return ID(uuid.UUID(raw).String()), true
+	id, ok := cursor.ID(place)
+	return ID(id), ok
 }

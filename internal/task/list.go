@@ -2,12 +2,8 @@ package task
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/countersign-dev/countersign/internal/cursor"
 )
@@ -61,7 +57,7 @@ func parseQuery(query Query) (Filter, error) {
 	if query.Status != nil {
 		filter.Status = Status(*query.Status)
 		if !slices.Contains(Statuses(), filter.Status) {
-			return Filter{}, InvalidArgument(fieldStatus, "is %s; it must be one of %s", quote(*query.Status), named(Statuses()))
+			return Filter{}, InvalidArgument(fieldStatus, "is %s; it must be one of %s", quote(*query.Status), JoinedNames(Statuses()))
 		}
 	}
 	if err := parseOrder(query, &filter); err != nil {
@@ -94,7 +90,7 @@ func parseOrder(query Query, filter *Filter) error {
 	}
 	if filter.OldestFirst && filter.Status == "" {
 		return InvalidArgument(fieldOrder, "is %s without a status; tasks are the oldest of one status", OrderOldest).
-			WithHint("Give status as well, one of %s.", named(Statuses()))
+			WithHint("Give status as well, one of %s.", JoinedNames(Statuses()))
 	}
 	if query.Cursor == nil {
 		return nil
@@ -124,34 +120,26 @@ func cursorAfter(filter Filter, last Place) (string, error) {
 	return encodeCursor(last.ID)
 }
 
-// placeLength is the number of bytes of a place among tasks with the oldest first:
-// a moment and an id.
-const placeLength = 8 + 16
-
 // encodePlace makes the cursor of the page after a place among the tasks of a status,
 // which is when each reached that status.
 func encodePlace(last Place, of Status) (string, error) {
-	id, err := uuid.Parse(string(last.ID))
+	place, err := cursor.AppendID(cursor.AppendMoment(nil, int64(last.At)), string(last.ID))
 	if err != nil {
-		return "", fmt.Errorf("make a cursor after task %q: %w", last.ID, err)
+		return "", err
 	}
-	raw, err := binary.Append(nil, binary.BigEndian, last.At)
-	if err != nil {
-		return "", fmt.Errorf("make a cursor after %v: %w", last.At, err)
-	}
-	return cursor.TasksOldest.After(string(of), append(raw, id[:]...)), nil
+	return cursor.TasksOldest.After(string(of), place), nil
 }
 
 // decodePlace returns the place that a cursor made by encodePlace for the status
 // holds, and whether it is one.
 func decodePlace(text string, of Status) (Place, bool) {
-	raw, ok := cursor.TasksOldest.Place(string(of), text)
-	if !ok || len(raw) != placeLength {
+	place, ok := cursor.TasksOldest.Place(string(of), text)
+	if !ok {
 		return Place{}, false
 	}
-	last := Place{ID: ID(uuid.UUID(raw[8:]).String())}
-	_, err := binary.Decode(raw[:8], binary.BigEndian, &last.At)
-	return last, err == nil && last.At >= 0
+	at, rest, isMoment := cursor.CutMoment(place)
+	id, isID := cursor.ID(rest)
+	return Place{At: Time(at), ID: ID(id)}, isMoment && isID
 }
 
 func parseAgentFilters(query Query, filter *Filter) error {
@@ -176,11 +164,11 @@ func parseAgentFilters(query Query, filter *Filter) error {
 	return nil
 }
 
-// named lists statuses for people.
-func named(statuses []Status) string {
-	names := make([]string, len(statuses))
-	for i, status := range statuses {
-		names[i] = string(status)
+// JoinedNames lists values for a hint.
+func JoinedNames[V ~string](values []V) string {
+	names := make([]string, len(values))
+	for i, value := range values {
+		names[i] = string(value)
 	}
 	return strings.Join(names, ", ")
 }
