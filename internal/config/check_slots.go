@@ -98,8 +98,7 @@ func (f *filler) fill(p path, made registry.Slot) {
 
 // demands refuses those that no component of the slot's kind can meet.
 func (f *filler) demands(p path, of registry.Kind) {
-	kind, known := f.decoder.kinds.of(string(of))
-	if !known || kind.isServer {
+	if _, known := f.decoder.kinds.of(string(of)); !known || of.HasTools() {
 		return
 	}
 	for _, each := range []struct{ key, what string }{{"require_tools", "tools"}, {"min_version", "version of a server"}} {

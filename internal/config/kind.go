@@ -18,8 +18,6 @@ type kind struct {
 	keys   func() ownKeys                                                     // empty ones
 	doubts func(r *reviewer, p path, component *registry.Component) []Problem // what is valid and yet likely to be regretted
 	shown  func(spec registry.Spec) Shown
-
-	isServer bool // it has tools and the version of a server, on which slots can insist
 }
 
 // kinds is a table of kinds, in the order in which they are documented.
@@ -27,10 +25,10 @@ type kinds []kind
 
 func knownKinds() kinds {
 	return kinds{
-		{registry.KindMCPServer, func() ownKeys { return new(mcpServer) }, doubtsOfMCPServer, shownOfMCPServer, true},
-		{registry.KindModel, func() ownKeys { return new(model) }, doubtsOfModel, shownOfModel, false},
-		{registry.KindHarness, func() ownKeys { return new(harness) }, doubtsOfHarness, shownOfHarness, false},
-		{registry.KindKnowledgeBase, func() ownKeys { return new(knowledgeBase) }, doubtsOfKnowledgeBase, shownOfKnowledgeBase, true},
+		{registry.KindMCPServer, func() ownKeys { return new(mcpServer) }, doubtsOfMCPServer, shownOfMCPServer},
+		{registry.KindModel, func() ownKeys { return new(model) }, doubtsOfModel, shownOfModel},
+		{registry.KindHarness, func() ownKeys { return new(harness) }, doubtsOfHarness, shownOfHarness},
+		{registry.KindKnowledgeBase, func() ownKeys { return new(knowledgeBase) }, doubtsOfKnowledgeBase, shownOfKnowledgeBase},
 	}
 }
 

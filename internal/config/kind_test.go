@@ -44,7 +44,7 @@ func withGadget() kinds {
 			}
 			return nil
 		},
-		func(registry.Spec) Shown { return Shown{} }, false,
+		func(registry.Spec) Shown { return Shown{} },
 	})
 }
 

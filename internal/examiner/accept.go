@@ -3,6 +3,7 @@ package examiner
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -20,9 +21,9 @@ func (e *Examiner) Accept(ctx context.Context, name string) (registry.Acceptance
 	if err != nil {
 		return registry.Acceptance{}, err
 	}
-	if kind := one.registration.Kind; kind == registry.KindModel || kind == registry.KindHarness {
+	if kind := one.registration.Kind; !kind.HasTools() {
 		return registry.Acceptance{}, fault.New(fault.InvalidArgument, "%s is a %s, which has no tools to accept", name, kind).
-			WithHint("Tools are accepted of components of the kinds mcp_server and knowledge_base.")
+			WithHint("Tools are accepted of components of the kinds %s.", kindsWithTools())
 	}
 	known := list[name]
 	if known.Registration != one.registration || known.Standing.Last.ID == "" {
@@ -50,6 +51,17 @@ func (e *Examiner) Accept(ctx context.Context, name string) (registry.Acceptance
 		return registry.Acceptance{}, refused(err, "the acceptance cannot be recorded")
 	}
 	return made, nil
+}
+
+// kindsWithTools names them as part of a sentence.
+func kindsWithTools() string {
+	var names []string
+	for _, kind := range registry.Kinds() {
+		if kind.HasTools() {
+			names = append(names, string(kind))
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 func nothingToAccept(name, why string) error {

@@ -260,6 +260,10 @@ func TestAccept_saysThatAModelHasNoTools(t *testing.T) {
 	if !strings.Contains(err.Error(), "vectors is a model, which has no tools to accept") {
 		t.Errorf("it says %v", err)
 	}
+	coded, ok := fault.Of(err)
+	if !ok || coded.Hint != "Tools are accepted of components of the kinds mcp_server and knowledge_base." {
+		t.Errorf("the hint of %v is not that of the kinds with tools", err)
+	}
 }
 
 func TestPreflight_faults(t *testing.T) {

@@ -1,6 +1,9 @@
 package registry
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Kind says what a component is, and so how it is proven.
 type Kind string
@@ -12,6 +15,8 @@ type kindOf struct {
 	decode func(document []byte) (Result, error) // see DecodeResult
 	causes []CauseEntry                          // that only this kind has
 	ours   []Cause                               // those of them that say nothing about a component: see Cause.IsOurs
+
+	hasTools bool // see Kind.HasTools
 }
 
 // kinds is the table of kinds, in the order in which they are documented.
@@ -24,6 +29,12 @@ func Kinds() []Kind {
 		names = append(names, row.kind)
 	}
 	return names
+}
+
+// HasTools reports whether components of the kind are servers: they have tools and a
+// version, on which a slot can insist. It is false of a kind that nobody knows.
+func (k Kind) HasTools() bool {
+	return slices.ContainsFunc(kinds(), func(row kindOf) bool { return row.kind == k && row.hasTools })
 }
 
 // DecodeResult reads a document that the MarshalJSON of a result of a kind wrote.

@@ -17,7 +17,7 @@ const (
 // ofKnowledgeBases is their row of the table.
 func ofKnowledgeBases() kindOf {
 	return kindOf{
-		kind: KindKnowledgeBase,
+		kind: KindKnowledgeBase, hasTools: true,
 		decode: func(document []byte) (Result, error) {
 			var result KnowledgeBaseResult
 			if err := result.UnmarshalJSON(document); err != nil {

@@ -16,7 +16,7 @@ const KindMCPServer Kind = "mcp_server"
 // ofMCPServers is their row of the table. The causes of the gates are common to
 // all kinds.
 func ofMCPServers() kindOf {
-	return kindOf{kind: KindMCPServer, decode: func(document []byte) (Result, error) {
+	return kindOf{kind: KindMCPServer, hasTools: true, decode: func(document []byte) (Result, error) {
 		var result ProbeResult
 		if err := result.UnmarshalJSON(document); err != nil {
 			return nil, err
