@@ -2,8 +2,6 @@ package examiner
 
 import (
 	"cmp"
-	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,44 +48,24 @@ func pressingAt(text string) (pressing, error) {
 // place is where the component stands.
 func (r *row) place() pressing { return pressing{r.urgency, r.of.registration.Name} }
 
-// needing reads all components and lists those of a query that need attention.
-// Faults: InvalidArgument, Unavailable.
-func (e *Examiner) needing(ctx context.Context, query registry.ComponentQuery, limit int) (registry.ComponentPage, error) {
-	present, now := e.present.Load(), e.now()
-	known, err := e.known(ctx, present.names)
-	if err != nil {
-		return registry.ComponentPage{Components: []registry.Reading{}}, err
-	}
-	rows := make([]*row, 0, len(present.names))
-	for _, name := range present.names {
-		rows = append(rows, newRow(present.entries[name], known[name], now))
-	}
-	slices.SortFunc(rows, func(a, b *row) int { return a.place().compare(b.place()) })
-	return pageOf(rows, query, limit, now)
-}
-
-// pageOf is a page of those of a query that need attention, of rows in the order in
-// which they press. Fault: InvalidArgument.
-func pageOf(rows []*row, query registry.ComponentQuery, limit int, now time.Time) (registry.ComponentPage, error) {
+// pageOf is a page of those of a query that need attention and come after a place, of
+// rows in the order in which they press.
+func pageOf(rows []*row, query registry.ComponentQuery, after pressing, limit int, now time.Time) registry.ComponentPage {
 	page := registry.ComponentPage{Components: []registry.Reading{}}
-	after, err := pressingAt(query.Cursor)
-	if err != nil {
-		return page, err
-	}
 	var last pressing
 	for _, one := range rows {
 		switch place := one.place(); {
 		case place.urgency == registry.NotUrgent:
-			return page, nil
+			return page
 		case place.compare(after) <= 0 || !one.isOf(query):
 		case len(page.Components) == limit:
 			page.NextCursor = last.cursor()
-			return page, nil
+			return page
 		default:
 			page.Components, last = append(page.Components, one.of.read(one.known, now)), place
 		}
 	}
-	return page, nil
+	return page
 }
 
 // isOf reports whether a query chooses the component.

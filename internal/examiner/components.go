@@ -22,15 +22,13 @@ const (
 // of one status that many have does not read all of them.
 const readAtOnce = 500
 
-// Components lists components in the order of their names, or in that in which they
-// press, with the status of each. Faults: InvalidArgument, Unavailable.
+// Components lists components in the order of their names, with the status of each.
+// Those that need attention are found by a Glance: Attention of the query is not
+// read. Faults: InvalidArgument, Unavailable.
 func (e *Examiner) Components(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
 	limit, err := checkQuery(&query)
 	if err != nil {
 		return registry.ComponentPage{Components: []registry.Reading{}}, err
-	}
-	if query.Attention {
-		return e.needing(ctx, query, limit)
 	}
 	after, err := nameAt(cursor.Components, query.Cursor)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/countersign-dev/countersign/internal/examiner"
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -19,6 +20,7 @@ func TestCursors_areOfOneList(t *testing.T) {
 		n.preflight(t, "nightly")
 		n.preflight(t, "both")
 	}
+	seen := examiner.NewGlance(n.Examiner)
 	var ids []string
 	results := func(of string) func(string) (string, error) {
 		return func(cursor string) (string, error) {
@@ -37,7 +39,7 @@ func TestCursors_areOfOneList(t *testing.T) {
 	}
 	components := func(attention bool) func(string) (string, error) {
 		return func(cursor string) (string, error) {
-			page, err := n.Components(t.Context(), registry.ComponentQuery{Attention: attention, Limit: 1, Cursor: cursor})
+			page, err := seen.Components(t.Context(), registry.ComponentQuery{Attention: attention, Limit: 1, Cursor: cursor})
 			return page.NextCursor, err
 		}
 	}

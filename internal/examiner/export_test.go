@@ -3,6 +3,7 @@ package examiner
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/countersign-dev/countersign/internal/probe"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -38,9 +39,33 @@ func (e *Examiner) Attention(ctx context.Context, limit int) (registry.Attention
 	for i := range readings {
 		told.Counts.Count(readings[i].Status, readings[i].Urgency())
 	}
-	registry.SortByUrgency(readings)
+	slices.SortStableFunc(readings, func(a, b registry.Reading) int { return cmp.Compare(a.Urgency(), b.Urgency()) })
 	told.Components = readings[:min(len(readings), cmp.Or(limit, registry.DefaultPage))]
 	return told, nil
+}
+
+// Needing reads all components from the store and lists those of a query that need
+// attention, in the order in which they press: what a Glance is held against.
+func (e *Examiner) Needing(ctx context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {
+	limit, err := checkQuery(&query)
+	if err != nil {
+		return registry.ComponentPage{}, err
+	}
+	after, err := pressingAt(query.Cursor)
+	if err != nil {
+		return registry.ComponentPage{}, err
+	}
+	present, now := e.present.Load(), e.now()
+	known, err := e.known(ctx, present.names)
+	if err != nil {
+		return registry.ComponentPage{}, err
+	}
+	rows := make([]*row, 0, len(present.names))
+	for _, name := range present.names {
+		rows = append(rows, newRow(present.entries[name], known[name], now))
+	}
+	slices.SortFunc(rows, func(a, b *row) int { return a.place().compare(b.place()) })
+	return pageOf(rows, query, after, limit, now), nil
 }
 
 // Waiting is how many callers wait for a probe of the component.

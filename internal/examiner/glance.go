@@ -59,7 +59,9 @@ type Glance struct {
 
 // NewGlance returns a glance at what the examiner examines.
 func NewGlance(of *Examiner) *Glance {
-	return &Glance{Examiner: of, turn: make(chan struct{}, 1), changing: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
+	return &Glance{
+		Examiner: of, turn: make(chan struct{}, 1), changing: make(chan struct{}, 1), wanted: make(chan struct{}, 1), late: map[string]bool{},
+	}
 }
 
 // Run reads all components anew while somebody asks for them, at most once in
@@ -269,9 +271,6 @@ func (g *Glance) Refresh(ctx context.Context, names []string) error {
 	}
 	registered := g.present.Load().entries
 	g.mu.Lock()
-	if g.late == nil {
-		g.late = map[string]bool{}
-	}
 	for _, name := range names {
 		if registered[name] != nil {
 			g.late[name] = true
@@ -344,7 +343,6 @@ func (g *Glance) Attention(ctx context.Context, limit int) (registry.Attention, 
 	for _, one := range seen.pressing[:min(len(seen.pressing), limit)] {
 		told.Components = append(told.Components, one.of.read(one.known, now))
 	}
-	registry.SortByUrgency(told.Components)
 	return told, nil
 }
 
@@ -359,14 +357,14 @@ func (g *Glance) Components(ctx context.Context, query registry.ComponentQuery) 
 	if err != nil {
 		return registry.ComponentPage{Components: []registry.Reading{}}, err
 	}
-	seen, now, err := g.look(ctx)
+	if query.Attention {
+		return g.needing(ctx, query, limit)
+	}
+	after, err := nameAt(cursor.Components, query.Cursor)
 	if err != nil {
 		return registry.ComponentPage{Components: []registry.Reading{}}, err
 	}
-	if query.Attention {
-		return pageOf(seen.pressing, query, limit, now)
-	}
-	after, err := nameAt(cursor.Components, query.Cursor)
+	seen, _, err := g.look(ctx)
 	if err != nil {
 		return registry.ComponentPage{Components: []registry.Reading{}}, err
 	}
@@ -377,4 +375,18 @@ func (g *Glance) Components(ctx context.Context, query registry.ComponentQuery) 
 		page.NextCursor = cursor.Components.After("", []byte(names[len(names)-1]))
 	}
 	return page, err
+}
+
+// needing finds those of a query that need attention in what is kept. Faults:
+// InvalidArgument, Unavailable.
+func (g *Glance) needing(ctx context.Context, query registry.ComponentQuery, limit int) (registry.ComponentPage, error) {
+	after, err := pressingAt(query.Cursor)
+	if err != nil {
+		return registry.ComponentPage{Components: []registry.Reading{}}, err
+	}
+	seen, now, err := g.look(ctx)
+	if err != nil {
+		return registry.ComponentPage{Components: []registry.Reading{}}, err
+	}
+	return pageOf(seen.pressing, query, after, limit, now), nil
 }

@@ -41,13 +41,14 @@ func TestGlance_listsWhatTheExaminerLists(t *testing.T) {
 		if random.IntN(2) > 0 {
 			query.Cursor = afterComponent(fleetName(random.IntN(300)))
 		}
+		list := b.Components
 		if random.IntN(3) == 0 {
-			query.Attention = true
+			query.Attention, list = true, b.Needing
 			if query.Cursor != "" {
 				query.Cursor = cursor.ComponentsByUrgency.After("", fmt.Appendf(nil, "%d/%s", random.IntN(int(registry.NotUrgent)), fleetName(random.IntN(300))))
 			}
 		}
-		want, err := b.Components(t.Context(), query)
+		want, err := list(t.Context(), query)
 		got, errOfGlance := seen.Components(t.Context(), query)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil || errOfGlance != nil {
 			t.Fatalf("%+v: %v, %v (-without +with):\n%s", query, err, errOfGlance, diff)

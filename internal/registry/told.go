@@ -1,10 +1,5 @@
 package registry
 
-import (
-	"cmp"
-	"slices"
-)
-
 // MaxRecent is how many of the latest results of a component are shown of each
 // when many components are.
 const MaxRecent = 20
@@ -111,12 +106,6 @@ func (r *Reading) Urgency() Urgency {
 		return UrgentProbing
 	}
 	return NotUrgent
-}
-
-// SortByUrgency puts the most pressing readings first; those that press alike stay
-// in their order.
-func SortByUrgency(readings []Reading) {
-	slices.SortStableFunc(readings, func(a, b Reading) int { return cmp.Compare(a.Urgency(), b.Urgency()) })
 }
 
 // Count counts a component.
