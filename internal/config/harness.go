@@ -52,6 +52,14 @@ type signature struct {
 	Key string `yaml:"key"`
 }
 
+// ofHarnesses is their row of the table.
+func ofHarnesses() kind {
+	return kind{
+		name: registry.KindHarness, keys: func() ownKeys { return new(harness) },
+		doubts: doubtsOfHarness, shown: shownOfHarness,
+	}
+}
+
 // spec implements ownKeys.
 func (written *harness) spec(c *checker, p path) registry.Spec {
 	c.required(p, "image")

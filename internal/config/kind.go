@@ -11,8 +11,7 @@ import (
 )
 
 // kind is what the file says of components of one kind beyond what all have. What
-// belongs to one kind stands in a file of its own, such as mcpserver.go, and has
-// a row in the table that knownKinds returns.
+// belongs to one kind alone stands in a file of its own, which gives its row.
 type kind struct {
 	name   registry.Kind
 	keys   func() ownKeys                                                     // empty ones
@@ -23,14 +22,7 @@ type kind struct {
 // kinds is a table of kinds, in the order in which they are documented.
 type kinds []kind
 
-func knownKinds() kinds {
-	return kinds{
-		{registry.KindMCPServer, func() ownKeys { return new(mcpServer) }, doubtsOfMCPServer, shownOfMCPServer},
-		{registry.KindModel, func() ownKeys { return new(model) }, doubtsOfModel, shownOfModel},
-		{registry.KindHarness, func() ownKeys { return new(harness) }, doubtsOfHarness, shownOfHarness},
-		{registry.KindKnowledgeBase, func() ownKeys { return new(knowledgeBase) }, doubtsOfKnowledgeBase, shownOfKnowledgeBase},
-	}
-}
+func knownKinds() kinds { return kinds{ofMCPServers(), ofModel(), ofHarnesses(), ofKnowledgeBases()} }
 
 // ownKeys is a pointer to a section: the keys that a kind adds to those that all
 // components have.

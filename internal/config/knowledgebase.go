@@ -29,6 +29,14 @@ type retrieve struct {
 	Fallback  string          `yaml:"fallback"`
 }
 
+// ofKnowledgeBases is their row of the table.
+func ofKnowledgeBases() kind {
+	return kind{
+		name: registry.KindKnowledgeBase, keys: func() ownKeys { return new(knowledgeBase) },
+		doubts: doubtsOfKnowledgeBase, shown: shownOfKnowledgeBase,
+	}
+}
+
 // spec implements ownKeys.
 func (written *knowledgeBase) spec(c *checker, p path) registry.Spec {
 	made := &registry.KnowledgeBase{

@@ -23,6 +23,14 @@ type mcpServer struct {
 	Drift        string                `yaml:"drift"`
 }
 
+// ofMCPServers is their row of the table.
+func ofMCPServers() kind {
+	return kind{
+		name: registry.KindMCPServer, keys: func() ownKeys { return new(mcpServer) },
+		doubts: doubtsOfMCPServer, shown: shownOfMCPServer,
+	}
+}
+
 // spec implements ownKeys.
 func (written *mcpServer) spec(c *checker, p path) registry.Spec { return written.server(c, p) }
 

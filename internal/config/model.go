@@ -34,6 +34,14 @@ type modelCredentials struct {
 	SessionToken    secretText `yaml:"session_token"`
 }
 
+// ofModel is their row of the table.
+func ofModel() kind {
+	return kind{
+		name: registry.KindModel, keys: func() ownKeys { return new(model) },
+		doubts: doubtsOfModel, shown: shownOfModel,
+	}
+}
+
 // spec implements ownKeys.
 func (written *model) spec(c *checker, p path) registry.Spec {
 	c.required(p, "provider", "model")
