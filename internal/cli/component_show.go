@@ -52,7 +52,7 @@ func componentText(view *registry.ComponentView, target, flags string, now time.
 		if err != nil {
 			return "", fmt.Errorf("read the newest result of %s: %w", view.Name, err)
 		}
-		out.WriteString("\n" + resultText(result, paint))
+		out.WriteString("\n" + resultText(result, flags, paint))
 	}
 	if view.Drift != nil {
 		out.WriteString("\n" + driftWarning(view.Name, view.Drift, flags, paint))

@@ -19,7 +19,7 @@ func driftWarning(name string, drift *registry.Drift, flags string, paint painte
 	var out strings.Builder
 	fmt.Fprintf(&out, "  %s\n", paint.yellow("The tools are not the accepted ones."))
 	out.WriteString(driftText(drift, paint))
-	row(&out, paint, "hint", "Look at what has changed, then accept it with countersign component accept "+oneLine(name+flags)+", or revert it.")
+	row(&out, paint, "hint", "Look at what has changed, then accept it with countersign component accept "+oneLine(name)+visible(flags)+", or revert it.")
 	return out.String()
 }
 

@@ -66,7 +66,7 @@ func commandsAbout(names []string, flags string, about ...string) []string {
 			return append(lines, fmt.Sprintf("and so for %d more", len(names)-maxSteps))
 		}
 		for _, command := range about {
-			lines = append(lines, command+oneLine(name)+oneLine(flags))
+			lines = append(lines, command+oneLine(name)+visible(flags))
 		}
 	}
 	return lines
@@ -107,7 +107,7 @@ func afterCheck(report *registry.TicketReport, flags string, now time.Time, pain
 	if registry.IsName(report.Run) { // it may be forged, and the command is there to be pasted
 		run = report.Run
 	}
-	steps = append(steps, hint{"For another ticket:", []string{"countersign preflight " + run + oneLine(flags) + " --ticket <file>"}})
+	steps = append(steps, hint{"For another ticket:", []string{"countersign preflight " + run + visible(flags) + " --ticket <file>"}})
 	hintLines(&out, steps, paint)
 	return out.String()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -157,10 +158,12 @@ func TestPreflight_exitsNonZeroWhenItIsInterrupted(t *testing.T) {
 
 func TestPreflight_printsCommandsAboutTheSameFileAndDatabase(t *testing.T) {
 	f := newFleet(t)
-	if err := os.Rename("countersign.yaml", "its own.yaml"); err != nil {
+	ends := fmt.Sprintf("components:\n  ends: {kind: mcp_server, command: [%q, -no-such-flag]}\n", os.Args[0])
+	if err := os.WriteFile("its own.yaml", []byte(strings.Replace(f.configuration(), "components:\n", ends, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	given := []string{"--config", "its own.yaml", "--db", "other.db"}
+	flags := registryArguments("its own.yaml", "other.db")
 	printed := func(wantCode int, arguments ...string) {
 		t.Helper()
 		code, out, complaint := f.run(append(arguments, given...)...)
@@ -168,13 +171,10 @@ func TestPreflight_printsCommandsAboutTheSameFileAndDatabase(t *testing.T) {
 			t.Fatalf("%s: exit %d, %s%s", arguments, code, out, complaint)
 		}
 		commands := 0
-		for line := range strings.Lines(strings.Join(strings.Fields(out), " ")) {
-			for _, rest := range strings.Split(line, "countersign ")[1:] {
-				commands++
-				flags := "--config 'its own.yaml' " + databaseArgument("other.db")
-				if !strings.Contains(rest, flags) {
-					t.Errorf("%s prints countersign %s, want %s in it", arguments, rest, flags)
-				}
+		for _, rest := range strings.Split(strings.Join(strings.Fields(out), " "), "countersign ")[1:] {
+			commands++
+			if !strings.Contains(rest, flags) {
+				t.Errorf("%s prints countersign %s, want %s in it", arguments, rest, flags)
 			}
 		}
 		if commands == 0 {
@@ -189,6 +189,8 @@ func TestPreflight_printsCommandsAboutTheSameFileAndDatabase(t *testing.T) {
 	printed(exitNo, "preflight", "--check", "ticket.json")
 	printed(exitYes, "probe", "asm")
 	printed(exitYes, "component", "show", "asm")
+	printed(exitNo, "probe", "ends")
+	printed(exitYes, "component", "show", "ends")
 	f.first.broken.Store(true)
 	f.second.broken.Store(true)
 	printed(exitNo, "preflight")

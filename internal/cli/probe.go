@@ -155,7 +155,7 @@ func (c *probeCommand) print(p *process, results []registry.ProbeResult, only []
 	case c.MCPConfig != "":
 		_, err = io.WriteString(p.Out, probesTable(c.MCPConfig, results, only, paint)+c.explained(results, paint))
 	default:
-		_, err = io.WriteString(p.Out, probeTable(&results[0], only, paint)+c.unrecorded(p, paint)+c.explained(results, paint))
+		_, err = io.WriteString(p.Out, probeTable(&results[0], only, registryArguments(c.Registry.File.Config, ""), paint)+c.unrecorded(p, paint)+c.explained(results, paint))
 	}
 	return err
 }

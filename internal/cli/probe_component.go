@@ -116,7 +116,7 @@ func warnOfTools(p *process, found *registry.Examination) error {
 func examinationText(found *registry.Examination, result registry.Result, only []registry.Gate, flags string, paint painter) string {
 	var text string
 	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
-		text = probeTable(probed, only, paint)
+		text = probeTable(probed, only, flags, paint)
 	} else {
 		verdict := paint.red("FAILED")
 		switch result.Summary().Outcome {
@@ -126,7 +126,7 @@ func examinationText(found *registry.Examination, result registry.Result, only [
 			verdict = paint.yellow("undecided")
 		case registry.OutcomeFailed:
 		}
-		text = fmt.Sprintf("%s  %s\n\n%s", paint.bold(oneLine(found.Name)), verdict, resultText(result, paint))
+		text = fmt.Sprintf("%s  %s\n\n%s", paint.bold(oneLine(found.Name)), verdict, resultText(result, flags, paint))
 	}
 	if found.Drift != nil {
 		text += "\n" + driftWarning(found.Name, found.Drift, flags, paint)
@@ -138,17 +138,17 @@ func examinationText(found *registry.Examination, result registry.Result, only [
 }
 
 // resultText shows what a result found in the way of its kind, or else what
-// results of every kind have in common.
-func resultText(result registry.Result, paint painter) string {
+// results of every kind have in common. Of the flags see examining.
+func resultText(result registry.Result, flags string, paint painter) string {
 	switch of := result.(type) {
 	case *registry.ProbeResult:
-		return gatesTable(of, nil, paint)
+		return gatesTable(of, nil, flags, paint)
 	case *registry.ModelResult:
 		return modelTable(of, paint)
 	case *registry.HarnessResult:
 		return harnessTable(of, paint)
 	case *registry.KnowledgeBaseResult:
-		return knowledgeBaseTable(of, paint)
+		return knowledgeBaseTable(of, flags, paint)
 	}
 	var out strings.Builder
 	summary := result.Summary()

@@ -14,8 +14,8 @@ type hint struct {
 }
 
 // hints says of the failed gates what happened and what to do next, and names
-// gates that failed for the same cause together.
-func hints(result *registry.ProbeResult, only []registry.Gate) []hint {
+// gates that failed for the same cause together. Of the flags see examining.
+func hints(result *registry.ProbeResult, only []registry.Gate, flags string) []hint {
 	var found []hint
 	gates := registry.Gates()
 	if hasNoGates(result) {
@@ -30,7 +30,7 @@ func hints(result *registry.ProbeResult, only []registry.Gate) []hint {
 			}
 		}
 		if len(failed) > 0 {
-			each := hint{text: gateNames(failed) + ": " + causeHint(result, entry)}
+			each := hint{text: gateNames(failed) + ": " + causeHint(result, entry, flags)}
 			if entry.Cause == registry.NotConfigured {
 				each.lines = canaryLines(result)
 			}
@@ -45,14 +45,14 @@ func hints(result *registry.ProbeResult, only []registry.Gate) []hint {
 
 // causeHint is that of the table of causes, but for a canary that is missing or
 // held back, of which more can be said.
-func causeHint(result *registry.ProbeResult, entry registry.CauseEntry) string {
+func causeHint(result *registry.ProbeResult, entry registry.CauseEntry, flags string) string {
 	missing, held := isCanaryMissing(result), strings.HasSuffix(result.Test.Detail, heldBack)
 	switch {
 	case entry.Cause == registry.NotConfigured && held:
 		return "This call could change something on the server. If it is harmless, say so with --force, or with force: true in the " +
 			"configuration; else choose another tool."
 	case entry.Cause != registry.NotConfigured || !missing:
-		return entry.Sentence + " " + targeted(entry.Hint, result)
+		return entry.Sentence + " " + targeted(entry.Hint, result, flags)
 	case result.LikelyCanary == "":
 		return "Nothing shows that the server works, because no call of a tool is declared. Choose a harmless one with --call TOOL " +
 			"--arguments JSON; it needs --force when the server does not mark it read-only."
@@ -61,10 +61,10 @@ func causeHint(result *registry.ProbeResult, entry registry.CauseEntry) string {
 		" is marked read-only and needs no arguments. Add this to the command line, or the other to the component in countersign.yaml:"
 }
 
-// targeted puts a target that is one word in its place in a hint.
-func targeted(hint string, result *registry.ProbeResult) string {
+// targeted puts a target that is one word in its place in a hint, and the flags behind it.
+func targeted(hint string, result *registry.ProbeResult, flags string) string {
 	if name := visible(result.Target); registry.IsName(name) || strings.Contains(name, "://") && !strings.ContainsRune(name, ' ') {
-		return strings.ReplaceAll(hint, "TARGET", name)
+		return strings.ReplaceAll(hint, "TARGET", name+visible(flags))
 	}
 	return hint
 }

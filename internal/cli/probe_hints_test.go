@@ -61,7 +61,7 @@ func TestProbesTable_isWorthReading(t *testing.T) {
 	for _, result := range []registry.ProbeResult{
 		bareProtocol("npx -y some-server", "list_tables"), bareProtocol("npx -y some-server", ""), held, failed,
 	} {
-		sh.transcript.WriteString(probeTable(&result, nil, painter{}) + "\n")
+		sh.transcript.WriteString(probeTable(&result, nil, "", painter{}) + "\n")
 	}
 	many := []registry.ProbeResult{passed, bareProtocol("tables", "list_tables"), held, failed, gone}
 	sh.transcript.WriteString(probesTable(".mcp.json", many, nil, painter{}) + "\n")

@@ -87,12 +87,11 @@ func (f registryFlags) open(ctx context.Context, p *process, loaded *config.Conf
 		return nil, err
 	}
 	made := &examining{Examiner: examiner.New(examinerOptions(p, database, log)), loaded: loaded, database: database}
-	if f.File.Config != "" {
-		made.flags = " --config " + forShellWord(f.File.Config)
-	}
+	named := ""
 	if f.Database.DB != "" {
-		made.flags += " " + databaseArgument(database.Location())
+		named = database.Location()
 	}
+	made.flags = registryArguments(f.File.Config, named)
 	if err := made.Use(ctx, loaded.Registered()); err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

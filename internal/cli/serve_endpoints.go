@@ -77,15 +77,24 @@ func (s *server) after() string {
 // would, in another folder, find another one or none, or another database than this
 // server: its file, wherever that was found, and the database when a flag named it.
 func (s serving) asStarted(file string, database bool) serving {
-	var arguments []string
-	if file != "" {
-		arguments = append(arguments, "--config "+forShellWord(wholePath(file)))
-	}
+	named := ""
 	if database {
-		arguments = append(arguments, databaseArgument(s.Database))
+		named = s.Database
 	}
-	s.forRegistry = strings.Join(arguments, " ")
+	s.forRegistry = strings.TrimSpace(registryArguments(file, named))
 	return s
+}
+
+// registryArguments names a configuration file and a database in a command, each behind
+// a space; what is empty is left out.
+func registryArguments(file, database string) (arguments string) {
+	if file != "" {
+		arguments = " --config " + forShellWord(wholePath(file))
+	}
+	if database != "" {
+		arguments += " " + databaseArgument(database)
+	}
+	return arguments
 }
 
 // databaseArgument names a database in a command.
