@@ -63,10 +63,12 @@ func TestHTTP_passesOnlyTheAnswerThatIsWanted(t *testing.T) {
 			"status 302, want 200 to 299", "", false,
 		},
 		"another protocol": {
-			func(w http.ResponseWriter, _ *http.Request) { // and nothing ever comes
-				if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-					_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
-				}
+			func(w http.ResponseWriter, r *http.Request) { // and nothing ever comes
+				w.Header().Set("Connection", "Upgrade")
+				w.Header().Set("Upgrade", "x")
+				says(http.StatusSwitchingProtocols, "")(w, r)
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
 			},
 			gates.HTTP{},
 			"status 101, want 200 to 299", "", false,

@@ -87,13 +87,10 @@ func TestPost_judgesWhatReceiversDoAndRepeatsNothingOfIt(t *testing.T) {
 		"speaks another tongue": {rude(t, "220 secret-path hunter2 ESMTP\r\n"), "its answer could not be read as HTTP", false, false},
 		"answers half":          {rude(t, "HTTP/1.1 200"), "it ended the connection before it had answered", false, false},
 		"changes the protocol": {serving(t, func(w http.ResponseWriter, _ *http.Request, end <-chan struct{}) {
-			conn, _, err := http.NewResponseController(w).Hijack()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer func() { _ = conn.Close() }()
-			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+			w.Header().Set("Connection", "Upgrade")
+			w.Header().Set("Upgrade", "x")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			_ = http.NewResponseController(w).Flush() // a client that has gone asks for nothing
 			<-end
 		}), "it answered with the status 101", false, true},
 		"answers without end": {url: serving(t, func(w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {

@@ -1,7 +1,6 @@
 package probe_test
 
 import (
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -65,13 +64,10 @@ func switches(t *testing.T) (url string) {
 	t.Helper()
 	end := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "x")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		_ = http.NewResponseController(w).Flush() // a client that has gone asks for nothing
 		<-end
 	}))
 	t.Cleanup(func() {
