@@ -82,6 +82,7 @@ func Finely(d time.Duration) string {
 // Took is how long something took that is expected to be short: "3.2 ms", "120 ms",
 // "1.4 s"; from a minute on as Finely.
 func Took(d time.Duration) string {
+	d = max(d, 0)
 	switch ms := float64(d) / float64(time.Millisecond); {
 	case ms < 10:
 		return fmt.Sprintf("%.1f ms", ms)

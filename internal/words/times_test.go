@@ -11,7 +11,7 @@ func TestTimes_areSaidAlikeButForTheirUnits(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for d, want := range map[time.Duration][5]string{
-		-time.Second:                      {"0s", "0 s", "0 seconds", "0.0 s", "-1000.0 ms"},
+		-time.Second:                      {"0s", "0 s", "0 seconds", "0.0 s", "0.0 ms"},
 		0:                                 {"0s", "0 s", "0 seconds", "0.0 s", "0.0 ms"},
 		9949 * time.Microsecond:           {"0s", "0 s", "0 seconds", "0.0 s", "9.9 ms"},
 		1500 * time.Millisecond:           {"1s", "1 s", "1 second", "1.5 s", "1.5 s"},
