@@ -137,7 +137,7 @@ func TestTemplate_comparesAsAlways(t *testing.T) {
 	} {
 		text := "{{if " + condition + "}}yes{{else}}no{{end}}"
 		got := "fails"
-		if made, err := ParseTemplate(text+`{{if eq .kind "task"}}{{end}}`, "text/plain"); err == nil {
+		if made, err := ParseTemplate(text, "text/plain"); err == nil {
 			message := messageOf(&Examples()[4], "")
 			if body, err := made.render(&message, "text/plain"); err == nil {
 				got = string(body)

@@ -296,7 +296,7 @@ func isLiteral(arg parse.Node) bool {
 // snippet is the first action of a template that is known to be right.
 func snippet(text string) *parse.ActionNode {
 	made := template.Must(template.New("snippet").Funcs(functions(new(work))).Parse(text))
-	return made.Root.Nodes[0].(*parse.ActionNode) //nolint:forcetypeassert // The text is an action.
+	return made.Root.Nodes[0].(*parse.ActionNode) //nolint:forcetypeassert // Each caller's text is one action.
 }
 
 // bounded takes at most maxPayload bytes.

@@ -81,7 +81,7 @@ func (c completing) complete(parser *kong.Kong) {
 		"taskorder":  complete.PredictSet(task.OrderNewest, task.OrderOldest),
 		"taskstatus": complete.PredictSet(texts(task.Statuses())...),
 		"verdict":    complete.PredictSet(string(task.Verified), string(task.Rejected)),
-		"gate":       complete.PredictSet("healthz", "test", "listTools"),
+		"gate":       complete.PredictSet(texts(registry.Gates())...),
 		"level":      complete.PredictSet("debug", "info", "warn", "error"),
 	}))
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/telemetry"
 )
 
+// mcpCommand has the flags of registryFlags with help of its own: without --registry it
+// reads no file.
 type mcpCommand struct {
 	Config   string    `help:"Configuration file of the registry, with --registry. By default ./countersign.yaml, else countersign/countersign.yaml below XDG_CONFIG_HOME or ~/.config." name:"config" placeholder:"FILE"`
 	DB       string    `help:"Database: a SQLite file or a postgres:// URL. By default one file for this user; with --registry that of the configuration file comes first." name:"db" placeholder:"FILE|URL"`

@@ -28,7 +28,7 @@ func (l *Log) Note(ctx context.Context, err error) {
 	}
 	l.failing = err != nil
 	if l.failing {
-		l.To.Log(ctx, l.Level, l.Fails, slog.Any("cause", err)) //nolint:sloglint // Each user gives a literal.
+		l.To.Log(ctx, l.Level, l.Fails, slog.Any("cause", err)) //nolint:sloglint // Each user gives a constant, but for the name of a duty.
 		return
 	}
 	l.To.InfoContext(ctx, l.Works) //nolint:sloglint // As above.
