@@ -162,7 +162,7 @@ func (r *relay) claim(t *testing.T, id string) {
 }
 
 // TestStream_losesNothing has a real browser begin late, and lose its connection.
-func TestStream_losesNothing(t *testing.T) { //nolint:tparallel // its parts share the connections of one browser
+func TestStream_losesNothing(t *testing.T) { //nolint:tparallel // its parts share the events of one server
 	t.Parallel()
 	address, b := startServe(t, sqlite(t)), newBrowser(t)
 	for name, watch := range map[string]func(*testing.T, *relay, *tab){

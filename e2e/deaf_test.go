@@ -18,11 +18,9 @@ func TestServers_outliveTheReaderOfTheirLog(t *testing.T) {
 	database, env := sqlite(t), environment(t)
 
 	mcp, in, out := withDeafLog(t, env, "mcp", "--db", database)
-	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}}`+"\n"+
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_tasks"}}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{`"id":1`, `"id":2`} {
+	_, err := io.WriteString(in, hello+toolCall(1, "list_tasks"))
+	must(t, err)
+	for _, want := range []string{`"id":0`, `"id":1`} {
 		if answer, err := out.ReadString('\n'); err != nil || !strings.Contains(answer, want) {
 			t.Fatalf("mcp answers %q (%v), want %s", answer, err, want)
 		}
@@ -69,29 +67,8 @@ func outlives(t *testing.T, env []string, args ...string) {
 func withDeafLog(t *testing.T, env []string, args ...string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
 	t.Helper()
 	reader, log, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command(binary(), args...)
-	command.Dir, command.Env, command.Stderr = t.TempDir(), env, log
-	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reader.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = log.Close()
-		_ = command.Process.Kill() // it may have ended by itself
-		_ = command.Wait()
-	})
-	return command, in, bufio.NewReader(out)
+	must(t, err)
+	t.Cleanup(func() { _ = log.Close() })
+	must(t, reader.Close())
+	return withPipes(t, env, log, args...)
 }

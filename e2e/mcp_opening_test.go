@@ -30,28 +30,33 @@ type session struct {
 // converse starts a server over stdio and says hello to it. The test kills it.
 func converse(t *testing.T, argv ...string) *session {
 	t.Helper()
-	s := &session{command: exec.Command(binary(), argv...), log: new(bytes.Buffer)}
-	s.command.Dir, s.command.Env, s.command.Stderr = t.TempDir(), environment(t), s.log
-	in, err := s.command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := s.command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = s.command.Process.Kill() // it may have ended by itself
-		_ = s.command.Wait()
-	})
-	s.in, s.out = in, bufio.NewReader(out)
-	s.say(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}}`+"\n")
+	s := &session{log: new(bytes.Buffer)}
+	s.command, s.in, s.out = withPipes(t, environment(t), s.log, argv...)
+	s.say(t, hello)
 	s.hear(t, `"id":0`)
 	return s
 }
+
+// withPipes starts the binary with a log, and returns the other ends of what it reads
+// and writes. The test kills it.
+func withPipes(t *testing.T, env []string, log io.Writer, args ...string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
+	t.Helper()
+	command := exec.Command(binary(), args...)
+	command.Dir, command.Env, command.Stderr = t.TempDir(), env, log
+	in, err := command.StdinPipe()
+	must(t, err)
+	out, err := command.StdoutPipe()
+	must(t, err)
+	must(t, command.Start())
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // it may have ended by itself
+		_ = command.Wait()
+	})
+	return command, in, bufio.NewReader(out)
+}
+
+// hello is the line with which a client begins.
+const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}}` + "\n"
 
 // toolCall is a line that calls a tool without arguments.
 func toolCall(id int, tool string) string {
@@ -60,9 +65,8 @@ func toolCall(id int, tool string) string {
 
 func (s *session) say(t *testing.T, lines string) {
 	t.Helper()
-	if _, err := io.WriteString(s.in, lines); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(s.in, lines)
+	must(t, err)
 }
 
 // hear reads a line, which holds each of the texts.
@@ -92,14 +96,11 @@ func (s *session) ends(t *testing.T) int {
 func lock(t *testing.T, file string) (unlock func()) {
 	t.Helper()
 	database, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = database.Close() })
 	database.SetMaxOpenConns(1)
-	if _, err := database.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = database.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	must(t, err)
 	return func() {
 		if _, err := database.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 			t.Error(err)
@@ -119,13 +120,9 @@ func absent() map[string]func(t *testing.T) (location string, come func()) {
 		},
 		"postgres": func(t *testing.T) (string, func()) {
 			location, err := url.Parse(storetest.Postgres(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			folder, err := os.MkdirTemp("", "cs") //nolint:usetesting // the path of a socket is short
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			folder, err := os.MkdirTemp("", "cs") //nolint:usetesting // the path of a socket has at most 107 bytes, and t.TempDir holds the name of the test
+			must(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(folder) })
 			query := location.Query()
 			sockets := query.Get("host")
@@ -147,16 +144,14 @@ func mcpKinds(t *testing.T) map[string]struct {
 	tool  string
 } {
 	t.Helper()
-	config := filepath.Join(t.TempDir(), "countersign.yaml")
-	if err := os.WriteFile(config, []byte("components:\n  gone: {kind: mcp_server, url: 'http://127.0.0.1:1'}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	folder := t.TempDir()
+	configure(t, folder, "components:\n  gone: {kind: mcp_server, url: 'http://127.0.0.1:1'}\n")
 	return map[string]struct {
 		flags []string
 		tool  string
 	}{
 		"gate":     {nil, "list_tasks"},
-		"registry": {[]string{"--registry", "--config", config}, "list_components"},
+		"registry": {[]string{"--registry", "--config", filepath.Join(folder, "countersign.yaml")}, "list_components"},
 	}
 }
 
@@ -184,9 +179,7 @@ func TestMCP_staysWhileItsDatabaseIsAway(t *testing.T) {
 func TestMCP_answersWhatWasSentToADatabaseThatWillNotOpen(t *testing.T) {
 	t.Parallel()
 	file := sqlite(t)
-	if err := os.WriteFile(file, bytes.Repeat([]byte("no database "), 1000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, bytes.Repeat([]byte("no database "), 1000), 0o600))
 	for kind, of := range mcpKinds(t) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -222,9 +215,7 @@ func TestMCP_endsWellWhileItWaitsForItsDatabase(t *testing.T) {
 			s := converse(t, append([]string{"mcp", "--db", location}, of.flags...)...)
 			s.say(t, toolCall(1, of.tool)+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n")
 			s.hear(t, `"id":2`)
-			if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.command.Process.Signal(syscall.SIGTERM))
 			s.hear(t, `"id":1`, "E_UNAVAILABLE")
 			if _, err := s.out.ReadString('\n'); err == nil {
 				t.Error("more answers than calls")
