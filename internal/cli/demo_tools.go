@@ -96,7 +96,7 @@ func (s *demoStory) probeScanner(ctx context.Context, name, address string, heal
 	if !verdict.Healthz.OK || !verdict.ListTools.OK || verdict.Test.OK != healthy {
 		return fmt.Errorf("%s: the verdict is not the one that its tool deserves: %s", name, answer)
 	}
-	s.say("%s", probeTable(&verdict, nil, "", s.paint))
+	s.say("%s", probeTable(&verdict, nil, typed{}, s.paint))
 	s.scenes = append(s.scenes, demoScene{Who: name, Did: "probe", Outcome: map[bool]string{true: "passed", false: "failed"}[verdict.Passed()]})
 	return nil
 }

@@ -8,14 +8,14 @@ import (
 )
 
 // knowledgeBaseTable is the table of the gates with a line for the retrieval.
-func knowledgeBaseTable(result *registry.KnowledgeBaseResult, flags string, paint painter) string {
+func knowledgeBaseTable(result *registry.KnowledgeBaseResult, by typed, paint painter) string {
 	var out strings.Builder
 	gates, retrieve := &result.Gates, &result.Retrieve
 	gateLines(&out, gates, paint)
 	fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, "retrieve", lamp(retrieve.OK, paint), retrieve.LatencyMs, besideGate(paint, reason(retrieve.GateResult)))
-	all := hints(gates, nil, flags)
+	all := hints(gates, nil, by)
 	if entry, failed := retrieve.Cause.Entry(); failed && !hasCause(gates, retrieve.Cause) {
-		all = append(all, hint{text: "retrieve: " + entry.Sentence + " " + targeted(entry.Hint, gates, flags)})
+		all = append(all, hint{text: "retrieve: " + entry.Sentence + " " + targeted(entry.Hint, gates, by)})
 	}
 	hintLines(&out, all, paint)
 	out.WriteString("\n")

@@ -155,7 +155,8 @@ func (c *probeCommand) print(p *process, results []registry.ProbeResult, only []
 	case c.MCPConfig != "":
 		_, err = io.WriteString(p.Out, probesTable(c.MCPConfig, results, only, paint)+c.explained(results, paint))
 	default:
-		_, err = io.WriteString(p.Out, probeTable(&results[0], only, registryArguments(c.Registry.File.Config, ""), paint)+c.unrecorded(p, paint)+c.explained(results, paint))
+		by := typed{flags: registryArguments(c.Registry.File.Config, ""), isCommand: p.afterDashes != nil}
+		_, err = io.WriteString(p.Out, probeTable(&results[0], only, by, paint)+c.unrecorded(p, paint)+c.explained(results, paint))
 	}
 	return err
 }

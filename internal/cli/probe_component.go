@@ -116,7 +116,7 @@ func warnOfTools(p *process, found *registry.Examination) error {
 func examinationText(found *registry.Examination, result registry.Result, only []registry.Gate, flags string, paint painter) string {
 	var text string
 	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
-		text = probeTable(probed, only, flags, paint)
+		text = probeTable(probed, only, typed{flags: flags}, paint)
 	} else {
 		verdict := paint.red("FAILED")
 		switch result.Summary().Outcome {
@@ -142,13 +142,13 @@ func examinationText(found *registry.Examination, result registry.Result, only [
 func resultText(result registry.Result, flags string, paint painter) string {
 	switch of := result.(type) {
 	case *registry.ProbeResult:
-		return gatesTable(of, nil, flags, paint)
+		return gatesTable(of, nil, typed{flags: flags}, paint)
 	case *registry.ModelResult:
 		return modelTable(of, paint)
 	case *registry.HarnessResult:
 		return harnessTable(of, paint)
 	case *registry.KnowledgeBaseResult:
-		return knowledgeBaseTable(of, flags, paint)
+		return knowledgeBaseTable(of, typed{flags: flags}, paint)
 	}
 	var out strings.Builder
 	summary := result.Summary()

@@ -13,9 +13,24 @@ type hint struct {
 	lines []string
 }
 
+// typed is how a person names what was probed: a command stands behind --, and flags
+// would stand in front of that. Of the flags see examining.
+type typed struct {
+	flags     string
+	isCommand bool
+}
+
+// place says where flags are added, when not at the end.
+func (t typed) place() string {
+	if t.isCommand {
+		return " in front of --"
+	}
+	return ""
+}
+
 // hints says of the failed gates what happened and what to do next, and names
-// gates that failed for the same cause together. Of the flags see examining.
-func hints(result *registry.ProbeResult, only []registry.Gate, flags string) []hint {
+// gates that failed for the same cause together.
+func hints(result *registry.ProbeResult, only []registry.Gate, by typed) []hint {
 	var found []hint
 	gates := registry.Gates()
 	if hasNoGates(result) {
@@ -30,7 +45,7 @@ func hints(result *registry.ProbeResult, only []registry.Gate, flags string) []h
 			}
 		}
 		if len(failed) > 0 {
-			each := hint{text: gateNames(failed) + ": " + causeHint(result, entry, flags)}
+			each := hint{text: gateNames(failed) + ": " + causeHint(result, entry, by)}
 			if entry.Cause == registry.NotConfigured {
 				each.lines = canaryLines(result)
 			}
@@ -38,33 +53,36 @@ func hints(result *registry.ProbeResult, only []registry.Gate, flags string) []h
 		}
 	}
 	if len(only) == 0 && isCanaryMissing(result) && !strings.HasSuffix(result.Test.Detail, heldBack) {
-		found = append(found, hint{text: "test: To ask for the other gates alone, add " + onlyOthers + "."})
+		found = append(found, hint{text: "test: To ask for the other gates alone, add " + onlyOthers + by.place() + "."})
 	}
 	return found
 }
 
 // causeHint is that of the table of causes, but for a canary that is missing or
 // held back, of which more can be said.
-func causeHint(result *registry.ProbeResult, entry registry.CauseEntry, flags string) string {
+func causeHint(result *registry.ProbeResult, entry registry.CauseEntry, by typed) string {
 	missing, held := isCanaryMissing(result), strings.HasSuffix(result.Test.Detail, heldBack)
 	switch {
 	case entry.Cause == registry.NotConfigured && held:
-		return "This call could change something on the server. If it is harmless, say so with --force, or with force: true in the " +
+		return "This call could change something on the server. If it is harmless, say so with --force" + by.place() + ", or with force: true in the " +
 			"configuration; else choose another tool."
 	case entry.Cause != registry.NotConfigured || !missing:
-		return entry.Sentence + " " + targeted(entry.Hint, result, flags)
+		return entry.Sentence + " " + targeted(entry.Hint, result, by)
 	case result.LikelyCanary == "":
 		return "Nothing shows that the server works, because no call of a tool is declared. Choose a harmless one with --call TOOL " +
-			"--arguments JSON; it needs --force when the server does not mark it read-only."
+			"--arguments JSON" + by.place() + "; it needs --force when the server does not mark it read-only."
 	}
 	return "Nothing shows that the server works, because no call of a tool is declared. " + result.LikelyCanary +
-		" is marked read-only and needs no arguments. Add this to the command line, or the other to the component in countersign.yaml:"
+		" is marked read-only and needs no arguments. Add this to the command line" + by.place() + ", or the other to the component in countersign.yaml:"
 }
 
 // targeted puts a target that is one word in its place in a hint, and the flags behind it.
-func targeted(hint string, result *registry.ProbeResult, flags string) string {
+func targeted(hint string, result *registry.ProbeResult, by typed) string {
+	if by.isCommand {
+		return strings.ReplaceAll(hint, "TARGET --explain", "--explain -- COMMAND")
+	}
 	if name := visible(result.Target); registry.IsName(name) || strings.Contains(name, "://") && !strings.ContainsRune(name, ' ') {
-		return strings.ReplaceAll(hint, "TARGET", name+visible(flags))
+		return strings.ReplaceAll(hint, "TARGET", name+visible(by.flags))
 	}
 	return hint
 }

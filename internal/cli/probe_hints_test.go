@@ -50,7 +50,10 @@ func TestProbesTable_isWorthReading(t *testing.T) {
 	t.Parallel()
 	held := bareProtocol("npx -y some-server", "")
 	held.Test.Detail = "drop_table is marked destructive; " + heldBack
-	failed := bareProtocol("failing", "")
+	ends := bareProtocol("npx -y some-server", "")
+	ends.Test = registry.Fail(3*time.Millisecond, registry.ProcessExit, "exit status 1")
+	failed := bareProtocol("failing", "list_tables")
+	bare := failed
 	failed.Test = registry.Fail(3*time.Millisecond, registry.CanaryFailed, "list_tables: the tool reports an error: no database")
 	gone := registry.ProbeResult{Target: "gone\x1b[2J", Profile: registry.Protocol, ProbedAt: at()}
 	gone.Healthz = registry.Fail(time.Millisecond, registry.ProcessExit, "exit status 1; standard error: "+strings.Repeat("no API key ", 20))
@@ -59,9 +62,9 @@ func TestProbesTable_isWorthReading(t *testing.T) {
 	passed.Target = "a-server-with-a-name-that-is-rather-long"
 	sh := newShell(t)
 	for _, result := range []registry.ProbeResult{
-		bareProtocol("npx -y some-server", "list_tables"), bareProtocol("npx -y some-server", ""), held, failed,
+		bareProtocol("npx -y some-server", "list_tables"), bareProtocol("npx -y some-server", ""), held, ends, bare, failed,
 	} {
-		sh.transcript.WriteString(probeTable(&result, nil, "", painter{}) + "\n")
+		sh.transcript.WriteString(probeTable(&result, nil, typed{isCommand: strings.Contains(result.Target, " ")}, painter{}) + "\n")
 	}
 	many := []registry.ProbeResult{passed, bareProtocol("tables", "list_tables"), held, failed, gone}
 	sh.transcript.WriteString(probesTable(".mcp.json", many, nil, painter{}) + "\n")

@@ -17,11 +17,11 @@ const (
 )
 
 // probeTable shows a probe result to a person. Everything in it that stems from
-// the server goes through visible. Of the flags see examining.
-func probeTable(result *registry.ProbeResult, only []registry.Gate, flags string, paint painter) string {
+// the server goes through visible.
+func probeTable(result *registry.ProbeResult, only []registry.Gate, by typed, paint painter) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(visible(result.Target)), headline(result, paint))
-	out.WriteString(gatesTable(result, only, flags, paint))
+	out.WriteString(gatesTable(result, only, by, paint))
 	if len(only) > 0 {
 		fmt.Fprintf(&out, "\n  asked for %s: %s\n", gateNames(only), strings.TrimSpace(lamp(holds(result, only), paint)))
 	}
@@ -30,10 +30,10 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, flags string
 
 // gatesTable is a line for each gate, then hints, then what else the probe has
 // seen.
-func gatesTable(result *registry.ProbeResult, only []registry.Gate, flags string, paint painter) string {
+func gatesTable(result *registry.ProbeResult, only []registry.Gate, by typed, paint painter) string {
 	var out strings.Builder
 	gateLines(&out, result, paint)
-	hintLines(&out, hints(result, only, flags), paint)
+	hintLines(&out, hints(result, only, by), paint)
 	out.WriteString("\n")
 	about(&out, result, paint)
 	return out.String()

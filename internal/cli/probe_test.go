@@ -244,14 +244,14 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 		{"a component whose canary failed", called, nil},
 		{"a hostile server", hostile, nil},
 	} {
-		fits(t, probeTable(&scene.result, scene.only, "", painter{width: 80}))
-		fmt.Fprintf(&s.transcript, "# %s\n\n%s\n", scene.title, probeTable(&scene.result, scene.only, "", painter{}))
+		fits(t, probeTable(&scene.result, scene.only, typed{}, painter{width: 80}))
+		fmt.Fprintf(&s.transcript, "# %s\n\n%s\n", scene.title, probeTable(&scene.result, scene.only, typed{}, painter{}))
 	}
 	s.golden(t, "probe.txt")
 	if text := s.transcript.String(); strings.ContainsAny(text, "\x1b\r\x00\u202e") {
 		t.Error("the table lets control characters through")
 	}
-	if text := probeTable(&broken, nil, "", painter{width: 80}); !strings.Contains(text, "\n"+strings.Repeat(" ", detailColumn)+"tool_") {
+	if text := probeTable(&broken, nil, typed{}, painter{width: 80}); !strings.Contains(text, "\n"+strings.Repeat(" ", detailColumn)+"tool_") {
 		t.Errorf("the detail leaves its column:\n%s", text)
 	}
 }
@@ -259,8 +259,8 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 func TestProbeTable_saysTheSameWithColours(t *testing.T) {
 	t.Parallel()
 	result := sound()
-	plain := probeTable(&result, nil, "", painter{})
-	painted := probeTable(&result, nil, "", painter{on: true})
+	plain := probeTable(&result, nil, typed{}, painter{})
+	painted := probeTable(&result, nil, typed{}, painter{on: true})
 	if plain == painted {
 		t.Error("the painter does not paint")
 	}
