@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/mcpwire"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // ProveTools asks the child for its tools, says how many it lists, and fails
@@ -23,10 +24,8 @@ func (f *Front) ProveTools(ctx context.Context) (listed string, err error) {
 		return "", err
 	case found == 0:
 		return "", errors.New("tools/list names no tool")
-	case found == 1:
-		return "listed 1 tool", nil
 	}
-	return fmt.Sprintf("listed %d tools", found), nil
+	return "listed " + words.Counted(found, "tool"), nil
 }
 
 // ProveCanary returns a check that makes the call and judges its result. A tool

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/mcpwire"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // talkFound is what one conversation brings home: g3, the canary's part of g2,
@@ -109,10 +110,7 @@ func (s MCPServer) judgeTools(tools []registry.Tool) finding {
 			missing = append(missing, name)
 		}
 	}
-	counted := fmt.Sprintf("%d tools", len(tools))
-	if len(tools) == 1 {
-		counted = "1 tool"
-	}
+	counted := words.Counted(len(tools), "tool")
 	switch {
 	case len(tools) == 0:
 		return finding{registry.ZeroTools, counted}

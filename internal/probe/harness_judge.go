@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 const (
@@ -174,7 +175,7 @@ func inDays(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch d = max(d, 0); {
 	case d < 2*time.Hour:
-		return fmt.Sprintf("%d minutes", d/time.Minute)
+		return words.Counted(int(d/time.Minute), "minute")
 	case d < 2*day:
 		return fmt.Sprintf("%d hours", d/time.Hour)
 	}
@@ -265,10 +266,10 @@ func (j judgement) warnOfEnds(allowed []registry.Finding) {
 }
 
 func namedFindings(blocking []registry.Finding, ended map[string]time.Time) string {
-	var words []string
+	var said []string
 	for i, each := range blocking {
 		if i == maxNamedFindings {
-			words = append(words, fmt.Sprintf("and %d more", len(blocking)-i))
+			said = append(said, fmt.Sprintf("and %d more", len(blocking)-i))
 			break
 		}
 		about := []string{string(each.Severity)}
@@ -281,7 +282,7 @@ func namedFindings(blocking []registry.Finding, ended map[string]time.Time) stri
 		if until, was := ended[each.ID]; was {
 			about = append(about, "allowed until "+until.Format("2006-01-02 15:04 UTC"))
 		}
-		words = append(words, each.ID+" ("+strings.Join(about, ", ")+")")
+		said = append(said, each.ID+" ("+strings.Join(about, ", ")+")")
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(said, "; ")
 }

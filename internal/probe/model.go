@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/mcpwire"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // Limits of an invocation.
@@ -209,12 +210,13 @@ func (i *invocation) run(ctx, limited context.Context) finding {
 
 // found is what a pass has to tell.
 func (i *invocation) found() string {
-	tokens := fmt.Sprintf("%d tokens in, %d out", i.result.Tokens.Input, i.result.Tokens.Output)
+	used := words.Counted(i.result.Tokens.Input, "token") + " in"
+	tokens := fmt.Sprintf("%s, %d out", used, i.result.Tokens.Output)
 	switch result := i.result; {
 	case result.Vector != nil:
-		return fmt.Sprintf("%d dimensions; %d tokens in", result.Vector.Length, result.Tokens.Input)
+		return words.Counted(result.Vector.Length, "dimension") + "; " + used
 	case result.Scores != nil:
-		return fmt.Sprintf("%d documents scored", result.Scores.Scored)
+		return words.Counted(result.Scores.Scored, "document") + " scored"
 	case result.Sum != nil && result.Sum.Answer != nil:
 		return fmt.Sprintf("%d + %d = %d; %s", result.Sum.Left, result.Sum.Right, *result.Sum.Answer, tokens)
 	}

@@ -52,7 +52,7 @@ func (e Expectation) judgePath(result toolResult) error {
 	selected := path.Select(document)
 	if e.Equals == nil {
 		if len(selected) < e.MinCount {
-			return fmt.Errorf("%s selects %d values, at least %d are expected", e.Path, len(selected), e.MinCount)
+			return fmt.Errorf("%s selects %s, at least %d are expected", e.Path, counted(len(selected), "value"), e.MinCount)
 		}
 		return nil
 	}
@@ -61,7 +61,7 @@ func (e Expectation) judgePath(result toolResult) error {
 	case err != nil:
 		return fmt.Errorf("the expected value is no JSON: %w", err)
 	case len(selected) != 1:
-		return fmt.Errorf("%s selects %d values, exactly one is expected", e.Path, len(selected))
+		return fmt.Errorf("%s selects %s, exactly one is expected", e.Path, counted(len(selected), "value"))
 	case !equal(want, selected[0]):
 		found, _ := json.Marshal(selected[0]) // it was decoded from JSON
 		return fmt.Errorf("%s selects %s, expected is %s", e.Path, found, e.Equals)

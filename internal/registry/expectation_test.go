@@ -61,7 +61,7 @@ func TestJudge_holdsAResultToWhatIsExpected(t *testing.T) {
 		{"other order of a list", object, text(`{"c":0,"a":[{"b":null},1]}`), "expected is"},
 		{"member more", object, text(`{"c":0,"a":[1,{"b":null}],"d":1}`), "expected is"},
 		{"enough", two, text(`{"items":[{"id":1},{"id":1}]}`), ""},
-		{"too few", two, text(`{"items":[{"id":1},{}]}`), "selects 1 values, at least 2"},
+		{"too few", two, text(`{"items":[{"id":1},{}]}`), "selects 1 value, at least 2"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

@@ -98,7 +98,7 @@ func (r *ModelResult) judgeContent() (Cause, string) {
 	case r.Mode == ModeEmbedding && (r.Vector == nil || r.Vector.Length == 0):
 		return WrongVector, "there is no vector"
 	case r.Mode == ModeEmbedding && r.Vector.Wanted > 0 && r.Vector.Length != r.Vector.Wanted:
-		return WrongVector, fmt.Sprintf("the vector has %d dimensions and not %d", r.Vector.Length, r.Vector.Wanted)
+		return WrongVector, fmt.Sprintf("the vector has %s and not %d", counted(r.Vector.Length, "dimension"), r.Vector.Wanted)
 	case r.Mode == ModeEmbedding && !r.Vector.Numbers:
 		return WrongVector, "the vector holds what is no finite number"
 	case r.Mode == ModeEmbedding && !r.Vector.NonZero:
