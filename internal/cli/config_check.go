@@ -25,7 +25,9 @@ type configCheckCommand struct {
 func (*configCheckCommand) Help() string {
 	return "Every problem is shown with its line. 0: the file is valid; 1: it is not, or a test alert was not taken; 2: there is no file, or it " +
 		"cannot be read. Secrets and programs that cannot be had from here are warnings, since the server may run elsewhere. " +
-		"No server is asked, and without --send-test-alert nobody is told anything."
+		"No server is asked, and without --send-test-alert nobody is told anything. " +
+		"The link of a test alert begins with public_url of alerts, else with the address that the key listen names: " +
+		"for a server that --listen has elsewhere, write public_url."
 }
 
 // configChecked is the answer, with --json.

@@ -22,7 +22,8 @@ type mcpCommand struct {
 
 // Help is what mcp --help says beyond its one line.
 func (*mcpCommand) Help() string {
-	return "An MCP client starts it and speaks with it over standard input and output; it ends with its input. " +
+	return "An MCP client starts it and speaks with it over standard input and output, a message a line; it ends with its input. " +
+		"Typed by hand too, the first is the request initialize: a call before it is refused. " +
 		"A database that is locked or down is the answer of a call, and the next call opens it again; one that only a person can mend ends it with 2. " +
 		"Every agent runs one of its own, on the same database, which --db names: the task gate reads no configuration file, so that a key db in one does not count. " +
 		"The log goes to standard error. With --registry the tools are those of an orchestrator: list_components, get_component, probe_component and preflight, about what the " +
