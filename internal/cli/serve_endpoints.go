@@ -24,6 +24,7 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		OverStdio: begun.Clients.Stdio.String(),
 		Registry:  begun.registryClients(),
 		ForTasks:  begun.forTasks, ForRegistry: begun.forRegistry,
+		Source:    begun.source(),
 		Rejected:  s.reload.rejection.Load,
 		Receivers: s.receivers, LongWait: s.alerter.ClaimWaits, After: s.after,
 		Tasks: s.gate, Agents: s.overview, Fleet: s.glance, Runs: s.glance,
@@ -63,6 +64,18 @@ func (s *server) endpoints(begun serving, database *store.Database, log *slog.Lo
 		Tracer:   tracer,
 		Observer: s.measured.metrics.OverHTTP(),
 	}), nil
+}
+
+// source is the configuration file as pages tell of it.
+func (s serving) source() web.Source {
+	if s.Config != "" {
+		return web.Source{File: wholePath(s.Config)}
+	}
+	looked := make([]string, len(s.lookedFor))
+	for i, place := range s.lookedFor {
+		looked[i] = wholePath(place)
+	}
+	return web.Source{LookedFor: looked}
 }
 
 // after is where the stream of events stands; empty while it has yet to begin.

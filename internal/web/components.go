@@ -44,7 +44,8 @@ type componentsView struct {
 	Statuses             []registry.Status
 	Attention            bool // only what needs attention, the most pressing first
 	Filtered             bool
-	None                 bool     // nothing is registered
+	None                 bool // nothing is registered
+	Source               Source
 	Refused              *refusal // what is wrong with the address; nil when it was answered
 	Rows                 []componentRow
 	Pager                pager
@@ -56,7 +57,7 @@ func (s *site) showComponents(r *http.Request) (frame, error) {
 	view := componentsView{
 		Kind: asked.Get(paramKind), Status: asked.Get(paramStatus), Search: asked.Get(paramSearch),
 		Attention: asked.Get(paramAttention) != "", Kinds: registry.Kinds(), Statuses: registry.Statuses(),
-		None: len(s.Fleet.Registered().Components) == 0,
+		None: len(s.Fleet.Registered().Components) == 0, Source: s.Source,
 	}
 	view.Filtered = view.Kind != "" || view.Status != "" || view.Search != "" || view.Attention
 	made := frame{Topics: []string{topicComponents}}

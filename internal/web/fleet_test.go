@@ -21,6 +21,9 @@ func TestFleet_isTheGoldenPages(t *testing.T) {
 	full := foreign(asItIs).opened(t)
 	empty := full
 	empty.Fleet, empty.Runs = &fleetDouble{}, &fleetDouble{}
+	empty.Source = web.Source{LookedFor: []string{"/home/ada/countersign.yaml", "/home/ada/.config/countersign/countersign.yaml"}}
+	named := empty
+	named.Source = web.Source{File: "/srv/<gate>.yaml"}
 	calm := full
 	healthy := *foreign(asItIs).fleet(t)
 	healthy.counts = registry.StatusCounts{Available: 8}
@@ -39,6 +42,7 @@ func TestFleet_isTheGoldenPages(t *testing.T) {
 		"overview_unread.html":   {broken, "/"},
 		"components.html":        {full, "/components"},
 		"components_none.html":   {empty, "/components"},
+		"components_named.html":  {named, "/components"},
 		"component_server.html":  {full, "/components/scanner"},
 		"component_canary.html":  {full, "/components/files"},
 		"component_model.html":   {full, "/components/writer"},

@@ -45,6 +45,7 @@ type unread struct{ Unread *refusal }
 type fleetPart struct {
 	unread
 
+	Source Source
 	Rows   []componentRow
 	Counts []statusCount
 	Total  int
@@ -117,7 +118,7 @@ func (s *site) fleetPart(ctx context.Context) (fleetPart, error) {
 	if err != nil {
 		return fleetPart{}, fmt.Errorf("read what needs attention: %w", err)
 	}
-	part := fleetPart{Need: told.Counts.Attention}
+	part := fleetPart{Source: s.Source, Need: told.Counts.Attention}
 	for _, each := range countsOf(told.Counts) {
 		part.Total += each.Count
 		if each.Count > 0 {

@@ -33,6 +33,7 @@ type Options struct {
 	// shell, without passwords: those about tasks, and those that read the configuration
 	// file. Empty where they find both by themselves.
 	ForTasks, ForRegistry string
+	Source                Source
 	// Rejected returns what became of the configuration file while the server runs;
 	// nil while the newest one is in force. A nil function always does. It is called
 	// for each page and returns at once.
@@ -64,6 +65,13 @@ type Options struct {
 type RegistryClients struct {
 	OverHTTP  string
 	OverStdio string // empty for none
+}
+
+// Source is the configuration file that the server reads; without one, where it looked
+// for one when it was started. Both are whole paths.
+type Source struct {
+	File      string // empty for none
+	LookedFor []string
 }
 
 // Rejection is a configuration file that was changed and not taken over.
