@@ -20,7 +20,7 @@ func ofHarnesses() kindOf {
 			failHarness(made, registry.Fail(0, cause, registry.Shorten(detail, registry.MaxDetail)))
 			return made
 		},
-		lighter: lighterHarness,
+		lighter: lighterHarness, gates: gatesOfHarnesses,
 	}
 }
 
@@ -34,6 +34,18 @@ func newHarnessResult(of *registry.Component, settings Settings) *registry.Harne
 		}
 	}
 	return made
+}
+
+func gatesOfHarnesses(of registry.Result) []*registry.GateResult {
+	result, ok := of.(*registry.HarnessResult)
+	if !ok {
+		return nil
+	}
+	var parts []*registry.GateResult
+	for _, part := range registry.HarnessParts() {
+		parts = append(parts, result.Part(part))
+	}
+	return parts
 }
 
 // failHarness fails every part that has not been judged.

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,9 @@ type kindOf struct {
 	// lighter returns a result of the kind, and then what is left of it when it is
 	// too large; nil when it is of another kind.
 	lighter func(registry.Result) []registry.Result
+	// gates are those of a result of the kind, nil where it has none; none of a
+	// result of another kind.
+	gates func(registry.Result) []*registry.GateResult
 }
 
 // kinds is the table of kinds, in the order in which they are documented.
@@ -29,7 +33,8 @@ func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModel(), ofHarnesses()
 // Examine probes a component in the way of its kind. It never fails: whatever
 // goes wrong is a result that has not passed. One that says what it must in no
 // usable form, such as an address without a scheme, has failed; a probe that ends
-// in a panic is undecided. About ctx: see MCPServer.Probe.
+// in a panic is undecided, and so is one that did not pass while this machine stood
+// still: see watch. About ctx: see MCPServer.Probe.
 func Examine(ctx context.Context, component *registry.Component, settings Settings) (result registry.Result) {
 	of, known := rowOf(component.Kind())
 	defer func() {
@@ -40,6 +45,8 @@ func Examine(ctx context.Context, component *registry.Component, settings Settin
 	if !known {
 		return of.failed(component, settings, registry.NotConfigured, fmt.Sprintf("no probe is known for the kind %q", component.Kind()))
 	}
+	stalls := settings.watched(cmp.Or(settings.Timeout, component.Timeout, registry.QuickTimeout))
+	defer func() { stalls.end(of.gates(result)) }()
 	return of.examine(ctx, component, settings)
 }
 

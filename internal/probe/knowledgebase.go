@@ -18,7 +18,7 @@ func ofKnowledgeBases() kindOf {
 		failed: func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result {
 			return failedKnowledgeBase(of.Name, settings, cause, detail)
 		},
-		lighter: lighterKnowledgeBases,
+		lighter: lighterKnowledgeBases, gates: gatesOfKnowledgeBases,
 	}
 }
 
@@ -122,6 +122,14 @@ func (r *retrieval) tool(talk *conversation, list registry.GateResult) (registry
 		return registry.Tool{}, finding{registry.NotConfigured, fmt.Sprintf("%s is marked destructive; it is called only with force", name)}
 	}
 	return talk.tools[i], finding{}
+}
+
+func gatesOfKnowledgeBases(of registry.Result) []*registry.GateResult {
+	result, ok := of.(*registry.KnowledgeBaseResult)
+	if !ok {
+		return nil
+	}
+	return append(gatesOfServers(&result.Gates), &result.Retrieve.GateResult)
 }
 
 // lighterKnowledgeBases is lighterServers for what is nested in the result.

@@ -26,14 +26,18 @@ type Settings struct {
 	Purse       Purse                                  // of a component that has a daily budget; nil for none
 
 	outlet mcpwire.Outlet // of one probe and, by its recorder, of one gate
+	clocks func() reading // by which stalls are noticed; nil for those of this machine
 }
 
 // Probe runs the three gates at once. It never fails: whatever goes wrong is a
 // failed gate. When ctx ends early, the gates that were not done have failed,
 // and sessions, streams and processes are ended all the same; it returns at most
 // mcpwire.CloseTimeout after the last gate, or mcpwire.ProcessCloseTimeout when
-// the target is a process and ctx has not been cancelled.
-func (s MCPServer) Probe(ctx context.Context, settings Settings) registry.ProbeResult {
+// the target is a process and ctx has not been cancelled. What failed while this
+// machine stood still is undecided: see watch.
+func (s MCPServer) Probe(ctx context.Context, settings Settings) (result registry.ProbeResult) {
+	stalls := settings.watched(s.limit(settings))
+	defer func() { stalls.end(gatesOfServers(&result)) }()
 	return s.probe(ctx, settings, nil)
 }
 

@@ -15,7 +15,7 @@ func ofMCPServers() kindOf {
 		failed: func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result {
 			return failedServer(of.Name, settings, cause, detail)
 		},
-		lighter: lighterServers,
+		lighter: lighterServers, gates: gatesOfServers,
 	}
 }
 
@@ -29,7 +29,7 @@ func examineMCPServer(ctx context.Context, component *registry.Component, settin
 		}
 		return failedServer(component.Name, settings, registry.NotConfigured, detail)
 	}
-	result := server.Probe(ctx, settings)
+	result := server.probe(ctx, settings, nil)
 	return &result
 }
 
@@ -40,6 +40,14 @@ func failedServer(name string, settings Settings, cause registry.Cause, detail s
 		Target: name, ProbedAt: settings.Now().UTC(),
 		Healthz: failed, Test: failed, ListTools: registry.ToolsResult{GateResult: failed},
 	}
+}
+
+func gatesOfServers(of registry.Result) []*registry.GateResult {
+	result, ok := of.(*registry.ProbeResult)
+	if !ok {
+		return nil
+	}
+	return []*registry.GateResult{&result.Healthz, &result.Test, &result.ListTools.GateResult}
 }
 
 // lighterServers returns the result, and then what is left of it when it is too

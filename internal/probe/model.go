@@ -41,6 +41,13 @@ func ofModel() kindOf {
 			left.Warnings = append(slices.Clip(left.Warnings), "left out of the record for its size: the transcript")
 			return []registry.Result{result, &left}
 		},
+		gates: func(of registry.Result) []*registry.GateResult {
+			result, ok := of.(*registry.ModelResult)
+			if !ok {
+				return nil
+			}
+			return []*registry.GateResult{&result.Invoke}
+		},
 	}
 }
 
