@@ -98,7 +98,7 @@ func (l *lab) askPages(ctx context.Context, at address, large, small *served) (f
 	case at.extra:
 		f.target = nil
 	case at.path == "/tasks":
-		f.cause = "of 100 tasks 20 are claimed, and of 10,000 a page shows 50; most of the time is that of writing their rows."
+		f.cause = "of few tasks fewer are claimed than a page shows; most of the time is that of writing their rows."
 	}
 	for round := range l.rounds {
 		took := map[*served]series{}

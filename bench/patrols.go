@@ -27,7 +27,7 @@ const (
 )
 
 // What a comparison with the store alone shows.
-const patrolCause = "about three quarters of it is the storing, as the column beside it shows: SQL through a database driver in Go, each result with its constraints. " +
+const patrolCause = "most of it is the storing, as the column beside it shows: SQL through a database driver in Go, each result with its constraints. " +
 	"Of the rest, half is waking and switching goroutines, one for each probe; the work of others on the machine (see the load average) makes both dearer."
 
 // onPatrol measures the schedule and what it stores.

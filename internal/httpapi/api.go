@@ -114,8 +114,8 @@ func (a API) mounted(ending <-chan struct{}) (map[string]http.Handler, error) {
 	if a.Log == nil {
 		a.Log = slog.New(slog.DiscardHandler)
 	}
-	routes := a.routes(ending)
-	a.named = operationsOf(routes)
+	routes, named := a.routes(ending)
+	a.named = named
 	document, err := describe(a.Version, routes)
 	if err != nil {
 		return nil, err
@@ -135,9 +135,9 @@ func (a API) mounted(ending <-chan struct{}) (map[string]http.Handler, error) {
 	return patterns, nil
 }
 
-// routes is every route of the API.
-func (a API) routes(ending <-chan struct{}) []route {
-	var all []route
+// routes is every route of the API. named are their operations by the tools that do
+// the same, since that is what hints and descriptions name.
+func (a API) routes(ending <-chan struct{}) (all []route, named map[string]string) {
 	if a.Tasks != nil {
 		all = append(all, a.taskRoutes()...)
 	}
@@ -153,24 +153,16 @@ func (a API) routes(ending <-chan struct{}) []route {
 	if a.Feed != nil {
 		all = append(all, a.eventRoute(ending))
 	}
-	names := operationsOf(all)
+	named = map[string]string{}
 	for i := range all {
-		for j := range all[i].parameters {
-			described := &all[i].parameters[j].Description
-			*described = fault.Named(*described, "call", names)
+		if all[i].tool != "" {
+			named[all[i].tool] = all[i].id
 		}
 	}
-	return all
-}
-
-// operationsOf are the operations of routes by the tools that do the same, since that
-// is what hints and descriptions name.
-func operationsOf(routes []route) map[string]string {
-	names := map[string]string{}
-	for i := range routes {
-		if routes[i].tool != "" {
-			names[routes[i].tool] = routes[i].id
+	for i := range all {
+		for _, description := range all[i].descriptions() {
+			*description = fault.Named(*description, "call", named)
 		}
 	}
-	return names
+	return all, named
 }

@@ -58,6 +58,20 @@ type route struct {
 	stream func(w http.ResponseWriter, r *http.Request) error
 }
 
+// descriptions are those of the arguments, in the path, the query and the body.
+func (r *route) descriptions() []*string {
+	var all []*string
+	for i := range r.parameters {
+		all = append(all, &r.parameters[i].Description)
+	}
+	if r.body != nil {
+		for _, property := range r.body.Properties {
+			all = append(all, &property.Description)
+		}
+	}
+	return all
+}
+
 // segment is what a path names.
 var segment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([a-z_]+)\}`) })
 

@@ -9,7 +9,8 @@ import (
 
 func TestRoutes_thatProbeWaitForAProbe(t *testing.T) {
 	probing := 0
-	for _, each := range (API{Runs: struct{ Runs }{}, Components: struct{ unasked }{}}).routes(nil) {
+	routes, _ := API{Runs: struct{ Runs }{}, Components: struct{ unasked }{}}.routes(nil)
+	for _, each := range routes {
 		if each.group != probes {
 			continue
 		}
@@ -31,7 +32,8 @@ type (
 func TestRoutes_thatListGoOnByCursor(t *testing.T) {
 	api := API{Tasks: struct{ Tasks }{}, Agents: struct{ uncounted }{}, Runs: struct{ Runs }{}, Components: struct{ unasked }{}}
 	lists := 0
-	for _, each := range api.routes(nil) {
+	routes, _ := api.routes(nil)
+	for _, each := range routes {
 		takes := func(name string) bool {
 			return slices.ContainsFunc(each.parameters, func(p parameter) bool { return p.Name == name })
 		}

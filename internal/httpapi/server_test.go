@@ -152,7 +152,7 @@ func TestLog_leavesOutWhatProbesAskAgainAndAgainUnlessItFails(t *testing.T) {
 	for _, path := range []string{"/healthz", "/health", "/metrics", "/assets/style.css"} {
 		run.do(t, http.MethodGet, path, nil, "")
 	}
-	again := http.Header{headerAgain: {"1"}}
+	again := http.Header{"Countersign-Again": {"1"}}
 	run.do(t, http.MethodGet, "/", again, "")
 	run.do(t, http.MethodPost, "/healthz", nil, "")
 	broken.Store(true)

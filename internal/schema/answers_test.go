@@ -26,7 +26,7 @@ func answers(t *testing.T) func(name string) *jsonschema.Resolved {
 			t.Errorf("%s may never gain a member", name)
 		}
 		if one.Properties != nil {
-			one.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}} // none is undescribed now
+			one.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}} // it may gain members, and has none that is undescribed
 		}
 	}
 	return func(name string) *jsonschema.Resolved {

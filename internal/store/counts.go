@@ -31,25 +31,23 @@ func (d *Database) sinceStatement() string {
 	return selectSince + d.dialect.later + ` ORDER BY ` + d.dialect.order + ofSince
 }
 
-// reachings is how many transitions have led to each status, up to a position.
-type reachings struct {
+// totals is what the roll-up has counted, and up to which event.
+type totals struct {
 	position feed.Position
-	of       map[task.Status]int
+	tally    task.Tally
 }
 
-func scanReachings(from row) (reachings, error) {
-	r := reachings{of: map[task.Status]int{}}
-	var created, claimed, verified, rejected int
-	err := from.Scan(&r.position.Turn, &r.position.Number, &created, &claimed, &verified, &rejected)
-	r.of[task.Pending], r.of[task.Claimed], r.of[task.Verified], r.of[task.Rejected] = created, claimed, verified, rejected
-	return r, err
+func scanTotals(from row) (totals, error) {
+	var t totals
+	err := from.Scan(&t.position.Turn, &t.position.Number, &t.tally.Created, &t.tally.Claimed, &t.tally.Verified, &t.tally.Rejected)
+	return t, err
 }
 
 // since is how many events had an outcome. Those of tasks are statuses, those of
 // others are none.
 type since struct {
 	what   task.Status
-	events int
+	events int64
 }
 
 func scanSince(from row) (since, error) {
@@ -89,20 +87,29 @@ func (d *Database) Counts(ctx context.Context, limit int) (task.Counts, error) {
 // transition has its event, none of which is removed before it is counted: so each
 // counts once, whatever is counted between the two statements.
 func (d *Database) toldByEvents(ctx context.Context, in session) (task.Counts, bool, error) {
-	r, found, err := first(ctx, in, scanReachings, selectTotals)
+	rolledUp, found, err := first(ctx, in, scanTotals, selectTotals)
 	if err != nil || !found {
 		return task.Counts{}, false, err
 	}
-	later, err := all(ctx, in, scanSince, d.sinceStatement(), r.position.Turn, r.position.Number, maxSince)
-	events := 0
+	later, err := all(ctx, in, scanSince, d.sinceStatement(), rolledUp.position.Turn, rolledUp.position.Number, maxSince)
+	tally, events := rolledUp.tally, int64(0)
 	for _, each := range later {
-		r.of[each.what] += each.events
 		events += each.events
+		switch each.what {
+		case task.Pending:
+			tally.Created += each.events
+		case task.Claimed:
+			tally.Claimed += each.events
+		case task.Verified:
+			tally.Verified += each.events
+		case task.Rejected:
+			tally.Rejected += each.events
+		}
 	}
 	return task.Counts{
-		Pending:  r.of[task.Pending] - r.of[task.Claimed],
-		Claimed:  r.of[task.Claimed] - r.of[task.Verified] - r.of[task.Rejected],
-		Verified: r.of[task.Verified],
-		Rejected: r.of[task.Rejected],
+		Pending:  int(tally.Created - tally.Claimed),
+		Claimed:  int(tally.Claimed - tally.Verified - tally.Rejected),
+		Verified: int(tally.Verified),
+		Rejected: int(tally.Rejected),
 	}, events < maxSince, err
 }

@@ -106,14 +106,14 @@ func (d *Database) HistoryBytes(ctx context.Context) (int64, error) {
 // need.
 func (h hourlySums) store(ctx context.Context, in session) (int64, error) {
 	rows := make([]any, 0, len(h)*upsertHours().columns)
-	for key, up := range h {
-		rows = append(rows, key.start, key.component, up.passed, up.failed, up.undecided, up.sum, up.longest, hourBytes(key.component))
+	for key, hour := range h {
+		rows = append(rows, key.start, key.component, hour.passed, hour.failed, hour.undecided, hour.sum, hour.longest, hourBytes(key.component))
 	}
 	var added int64
 	err := upsertHours().run(rows, func(text string, arguments []any) error {
 		counted, err := all(ctx, in, scanCounted, text, arguments...)
 		for _, next := range counted {
-			if up := h[next.key]; next.results == up.passed+up.failed+up.undecided {
+			if hour := h[next.key]; next.results == hour.passed+hour.failed+hour.undecided {
 				added += hourBytes(next.key.component)
 			}
 		}

@@ -18,27 +18,28 @@ func statusesOf(filter task.Filter) []task.Status {
 	})
 }
 
-// leadOf is the column with which the index begins that a list is read along.
-func leadOf(filter task.Filter) string {
+// leadOf is the column with which the index begins that a list is read along, and
+// its value for the tasks of a status.
+func leadOf(filter task.Filter, status task.Status) (column, value string) {
 	switch {
 	case byAge(filter):
-		return "status"
+		return "status", string(status)
 	case filter.ClaimedBy != "":
-		return "claimed_by"
+		return "claimed_by", string(filter.ClaimedBy)
 	case filter.CreatedBy != "":
-		return "created_by"
+		return "created_by", string(filter.CreatedBy)
 	}
-	return "status"
+	return "status", string(status)
 }
 
 // byAge reports whether a list has an order that the ids do not tell: a pending task
 // has its status since it was created.
 func byAge(filter task.Filter) bool { return filter.OldestFirst && filter.Status != task.Pending }
 
-// passes reports whether a list passes over entries of the index that it is read
+// passesOver reports whether a list passes over entries of the index that it is read
 // along: no index has its conditions together.
-func passes(filter task.Filter) bool {
-	lead := leadOf(filter)
+func passesOver(filter task.Filter) bool {
+	lead, _ := leadOf(filter, filter.Status)
 	return filter.Supersedes == "" && (filter.CreatedBy != "" && lead != "created_by" ||
 		filter.ClaimedBy != "" && lead != "claimed_by" || filter.VerifiableBy != "" && filter.ClaimedBy == "")
 }
@@ -96,7 +97,7 @@ func pageStatement(leads string, filter task.Filter, end task.Place) (text strin
 	for _, status := range statusesOf(filter) {
 		ranges = append(ranges, l.within(status, l.beyond(end))+" LIMIT $1")
 	}
-	if len(ranges) == 1 && !passes(filter) {
+	if len(ranges) == 1 && !passesOver(filter) {
 		return selectSummaries + ranges[0], l.arguments
 	}
 	// What is passed over is read from the index alone.
@@ -114,8 +115,8 @@ func (l *listing) place(value any) string {
 // within returns the end of a statement that reads the tasks of a status after the
 // page before: a range of one index, in its order, where the further conditions hold.
 func (l *listing) within(status task.Status, further []string) string {
-	filter, lead := l.filter, leadOf(l.filter)
-	value := map[string]string{"status": string(status), "created_by": string(filter.CreatedBy), "claimed_by": string(filter.ClaimedBy)}[lead]
+	filter := l.filter
+	lead, value := leadOf(filter, status)
 	conditions := []string{fmt.Sprintf(l.leads, lead, l.place(value))}
 	if lead != "status" {
 		conditions = append(conditions, "status = "+l.place(string(status)))
@@ -151,7 +152,8 @@ func (l *listing) after() []string {
 // another index begins with is one of a text made of it, which no index has: else
 // that index could be read to its end, and what was found put in order.
 func (l *listing) beyond(end task.Place) []string {
-	filter, lead := l.filter, leadOf(l.filter)
+	filter := l.filter
+	lead, _ := leadOf(filter, filter.Status)
 	var conditions []string
 	if filter.CreatedBy != "" && lead != "created_by" {
 		conditions = append(conditions, "created_by || '' = "+l.place(string(filter.CreatedBy)))

@@ -39,7 +39,7 @@ func planOf(filter task.Filter) (step string, times int, sorts bool) {
 	if filter.Supersedes != "" {
 		times = 1
 	}
-	if sorts = times > 1 || passes(filter); sorts {
+	if sorts = times > 1 || passesOver(filter); sorts {
 		index = "COVERING INDEX " + index
 	} else {
 		index = "INDEX " + index
@@ -53,11 +53,11 @@ func endsOf(filter task.Filter) (conditions string) {
 	case filter.After.ID != "" && filter.Supersedes != "" && byAge(filter):
 	case filter.After.ID != "" && byAge(filter):
 		conditions = " AND (updated_at,id)>(?,?)"
-	case filter.After.ID != "", passes(filter) && !byAge(filter):
+	case filter.After.ID != "", passesOver(filter) && !byAge(filter):
 		conditions = " AND id>?"
 	}
 	switch {
-	case passes(filter) && byAge(filter):
+	case passesOver(filter) && byAge(filter):
 		conditions += " AND (updated_at,id)<(?,?)"
 	case filter.Before != "":
 		conditions += " AND id<?"

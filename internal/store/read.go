@@ -137,10 +137,10 @@ func (d *Database) List(ctx context.Context, filter task.Filter) ([]task.Summary
 // endOf is the place where the page of a filter ends; zero where it shows all that
 // there is, or as many as it may.
 func (d *Database) endOf(ctx context.Context, in session, filter task.Filter) (task.Place, error) {
-	if !passes(filter) {
+	if !passesOver(filter) {
 		return task.Place{}, nil
 	}
-	text, arguments := endStatement(d.dialect.leads, filter, d.options.lookAt)
+	text, arguments := endStatement(d.dialect.leads, filter, d.lookAt)
 	end, _, err := first(ctx, in, scanPlace, text, arguments...)
 	return end, err
 }

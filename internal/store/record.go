@@ -268,20 +268,20 @@ const anHour = int64(time.Hour / time.Millisecond)
 func (h hourlySums) add(record *registry.Record) {
 	at := stamp(record.Summary.ProbedAt)
 	key := hourKey{at - at%anHour, record.Registration.Name}
-	up := h[key]
-	if up == nil {
-		up = &hourlySum{}
-		h[key] = up
+	hour := h[key]
+	if hour == nil {
+		hour = &hourlySum{}
+		h[key] = hour
 	}
 	switch record.Summary.Outcome {
 	case registry.OutcomePassed:
-		up.passed++
+		hour.passed++
 	case registry.OutcomeFailed:
-		up.failed++
+		hour.failed++
 	case registry.OutcomeUndecided:
-		up.undecided++
+		hour.undecided++
 	}
 	latency := record.Summary.Latency.Microseconds()
-	up.sum += latency
-	up.longest = max(up.longest, latency)
+	hour.sum += latency
+	hour.longest = max(hour.longest, latency)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // LookAt has the database's lists look at no more than so many tasks of a status.
-func (d *Database) LookAt(most int) { d.options.lookAt = most }
+func (d *Database) LookAt(most int) { d.lookAt = most }
 
 // listReadings are those of lists of tasks. A page that passes over entries is read up
 // to the place where it ends: that of the tasks there are or, where those are too few,
@@ -24,8 +24,8 @@ func (d *Database) listReadings() []Reading {
 		if err != nil {
 			panic(err)
 		}
-		if passes(filter) {
-			text, args := endStatement(d.dialect.leads, filter, d.options.lookAt)
+		if passesOver(filter) {
+			text, args := endStatement(d.dialect.leads, filter, d.lookAt)
 			readings = append(readings, Reading{Name: fmt.Sprintf("end of tasks of %+v", filter), Text: text, Args: args})
 		}
 		text, args := pageStatement(d.dialect.leads, filter, end)
@@ -42,7 +42,7 @@ func (d *Database) theEnd(filter task.Filter) (task.Place, error) {
 		return task.Place{}, err
 	}
 	end, err := d.endOf(context.Background(), in, filter)
-	if end.ID == "" && passes(filter) {
+	if end.ID == "" && passesOver(filter) {
 		end = task.Place{At: 1 << 50, ID: "01000000-0000-7000-8000-000000000000"}
 	}
 	return end, err

@@ -44,8 +44,6 @@ type Options struct {
 	// a connection, not for locks. It is called at once by many goroutines and must
 	// not block. Nil is nobody.
 	Waited func(time.Duration)
-
-	lookAt int // task.MaxLookedAt; tests make it small
 }
 
 func (o Options) withDefaults() Options {
@@ -61,7 +59,6 @@ func (o Options) withDefaults() Options {
 	if o.Waited == nil {
 		o.Waited = func(time.Duration) {}
 	}
-	o.lookAt = task.MaxLookedAt
 	return o
 }
 
@@ -72,6 +69,7 @@ type Database struct {
 	options  Options
 	location string
 	engine   engine
+	lookAt   int // task.MaxLookedAt; tests make it small
 }
 
 var _ task.Store = (*Database)(nil)
@@ -102,10 +100,16 @@ func Open(ctx context.Context, location string, options Options) (*Database, err
 	options = options.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, options.WriteWait)
 	defer cancel()
+	open := openSQLite
 	if isPostgres(location) {
-		return openPostgres(ctx, location, options)
+		open = openPostgres
 	}
-	return openSQLite(ctx, location, options)
+	opened, err := open(ctx, location, options)
+	if err != nil {
+		return nil, err
+	}
+	opened.lookAt = task.MaxLookedAt
+	return opened, nil
 }
 
 func isPostgres(location string) bool {

@@ -28,10 +28,9 @@ type Store interface {
 	Transitions(ctx context.Context, id ID) ([]Transition, error)
 	// List returns up to filter.Limit tasks, newest first or in the order of
 	// filter.OldestFirst, and the place after which the next page begins: zero after
-	// the last page. Where an agent is asked for beside another, or in the order of
-	// OldestFirst, it may look at no more than MaxLookedAt tasks; then
-	// there may be further tasks although it returns fewer than the limit, even none.
-	// Faults: Unavailable.
+	// the last page. It may look at no more than MaxLookedAt tasks; then there may be
+	// further tasks although it returns fewer than the limit, even none. When that is,
+	// Page tells. Faults: Unavailable.
 	List(ctx context.Context, filter Filter) (tasks []Summary, next Place, err error)
 	// Counts counts the tasks of each status, each up to limit. Faults: Unavailable.
 	Counts(ctx context.Context, limit int) (Counts, error)
