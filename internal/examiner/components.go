@@ -153,37 +153,53 @@ func (o *entry) read(known registry.Known, now time.Time) registry.Reading {
 	return o.component.ReadAs(o.registration, known, now)
 }
 
-// Component tells all that there is to know about one component. Faults: NotFound,
+// Component tells all that there is to know about one component, also of one that was
+// registered once and is no longer. Faults: NotFound for a name never registered,
 // Unavailable.
 func (e *Examiner) Component(ctx context.Context, name string) (registry.ComponentView, error) {
-	one, err := e.present.Load().entry(name)
-	if err != nil {
-		return registry.ComponentView{}, err
+	one, none := e.present.Load().entry(name)
+	if none != nil && !registry.IsName(name) {
+		return registry.ComponentView{}, none
 	}
 	list, err := e.known(ctx, []string{name})
 	if err != nil {
 		return registry.ComponentView{}, err
 	}
-	known, now := list[name], e.now()
-	view := registry.ComponentView{Reading: one.read(known, now), Slots: one.slots, AcceptedDigest: known.AcceptedDigest}
+	known, wasKnown := list[name]
+	now := e.now()
+	view := registry.ComponentView{AcceptedDigest: known.AcceptedDigest}
+	switch {
+	case none == nil:
+		view.Reading, view.Slots = one.read(known, now), one.slots
+	case wasKnown:
+		view.Reading, view.Unregistered = known.ReadUnregistered(now), true
+	default:
+		return registry.ComponentView{}, none
+	}
 	if !known.AcceptedAt.IsZero() {
 		view.AcceptedAt = registry.Timestamp(known.AcceptedAt)
-	}
-	if view.ResultID != nil {
-		if view.Result, _, err = e.document(ctx, *view.ResultID); err != nil {
-			return registry.ComponentView{}, err
-		}
 	}
 	if view.Drift, err = e.drift(ctx, known.AcceptedDigest, known.ToolsDigest, nil); err != nil {
 		return registry.ComponentView{}, err
 	}
-	changes, err := e.Store.Changes(ctx, name, shownChanges+1)
+	return view, e.addPast(ctx, &view, now)
+}
+
+// addPast adds the newest result of a component whole, and what is kept of those before
+// it. Fault: Unavailable.
+func (e *Examiner) addPast(ctx context.Context, view *registry.ComponentView, now time.Time) (err error) {
+	if view.ResultID != nil {
+		if view.Result, _, err = e.document(ctx, *view.ResultID); err != nil {
+			return err
+		}
+	}
+	changes, err := e.Store.Changes(ctx, view.Name, shownChanges+1)
 	if err != nil {
-		return registry.ComponentView{}, refused(err, "the changes of status cannot be read")
+		return refused(err, "the changes of status cannot be read")
 	}
 	view.Changes = registry.TellRedefined(changes, shownChanges)
-	if view.Hours, err = e.Store.Hours(ctx, name, now.Add(-shownHours*time.Hour), shownHours); err != nil {
-		return registry.ComponentView{}, refused(err, "the hourly sums cannot be read")
+	if view.Hours, err = e.Store.Hours(ctx, view.Name, now.Add(-shownHours*time.Hour), shownHours); err != nil {
+		return refused(err, "the hourly sums cannot be read")
 	}
-	return view, nil
+	return nil
 }

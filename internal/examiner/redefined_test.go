@@ -172,6 +172,42 @@ func TestUse_goesOnWithTheFormerSetWhenTheStoreIsGone(t *testing.T) {
 	}
 }
 
+// An alert that is old links to what is no longer registered.
+func TestComponent_tellsWhatWasKeptOfOneThatIsNoLongerRegistered(t *testing.T) {
+	t.Parallel()
+	b := start(t, only("a", "b"))
+	b.ExamineWith(func(_ context.Context, _ *registry.Component, settings probe.Settings) registry.Result {
+		result := passing()
+		result.ProbedAt = settings.Now()
+		return &result
+	})
+	if _, err := b.Probe(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Use(t.Context(), only("a")); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.pass(time.Minute)
+	view, err := b.Component(t.Context(), "b")
+	if err != nil || !view.Unregistered || view.Status != registry.Unknown || view.Result == nil || len(view.Changes) != 1 || *view.AgeMs != time.Minute.Milliseconds() {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	if page, err := b.Results(t.Context(), "b", registry.ResultQuery{}); err != nil || len(page.Results) != 1 {
+		t.Errorf("%d results are listed, %v", len(page.Results), err)
+	}
+	_, err = b.Probe(t.Context(), "b")
+	wantFault(t, err, fault.NotFound)
+	if view, err := b.Component(t.Context(), "a"); err != nil || view.Unregistered {
+		t.Errorf("one that is registered: %+v, %v", view, err)
+	}
+	for _, name := range []string{"c", "A b"} {
+		_, err = b.Component(t.Context(), name)
+		wantFault(t, err, fault.NotFound)
+		_, err = b.Results(t.Context(), name, registry.ResultQuery{})
+		wantFault(t, err, fault.NotFound)
+	}
+}
+
 func TestProbe_ofWhatWasRemovedMeanwhileIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startWith(t, only("a", "b"), func(o *examiner.Options) { o.MaxProbes = 1 })

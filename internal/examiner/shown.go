@@ -21,8 +21,22 @@ type Shown interface {
 	LastPreflights(ctx context.Context, runs []string) (map[string]registry.KeptPreflight, error)
 }
 
-// Results lists the results of a component, the newest first. Faults: NotFound
-// for an unknown component, InvalidArgument, Unavailable.
+// wasRegistered reports whether a component is registered, or was once. Faults: NotFound
+// when it never was, Unavailable.
+func (e *Examiner) wasRegistered(ctx context.Context, name string) error {
+	_, none := e.present.Load().entry(name)
+	if none == nil || !registry.IsName(name) {
+		return none
+	}
+	list, err := e.known(ctx, []string{name})
+	if err == nil && len(list) == 0 {
+		err = none
+	}
+	return err
+}
+
+// Results lists the results of a component, the newest first, also of one that is no
+// longer registered. Faults: NotFound for a name never registered, InvalidArgument, Unavailable.
 func (e *Examiner) Results(ctx context.Context, component string, query registry.ResultQuery) (registry.ResultPage, error) {
 	page := registry.ResultPage{Results: []registry.KeptResult{}}
 	limit, err := checkLimit(query.Limit)
@@ -33,7 +47,7 @@ func (e *Examiner) Results(ctx context.Context, component string, query registry
 	if err != nil {
 		return page, err
 	}
-	if _, err := e.present.Load().entry(component); err != nil {
+	if err := e.wasRegistered(ctx, component); err != nil {
 		return page, err
 	}
 	list, err := e.Store.Results(ctx, component, before, limit+1)

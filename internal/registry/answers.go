@@ -33,6 +33,9 @@ type ComponentPage struct {
 type ComponentView struct {
 	Reading
 
+	// Unregistered says that no configuration names it any more: nothing probes it, and
+	// all of this is what was kept.
+	Unregistered   bool            `json:"unregistered,omitempty"`
 	Slots          []string        `json:"slots,omitempty"`  // that it may fill
 	Result         json.RawMessage `json:"result,omitempty"` // the newest one, whole
 	AcceptedDigest string          `json:"accepted_digest,omitempty"`

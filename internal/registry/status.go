@@ -279,6 +279,18 @@ func (c *Component) ReadAs(as Registration, known Known, now time.Time) Reading 
 // unproven is what remains of a standing that is another component's.
 func (s Standing) unproven() Standing { return Standing{RegisteredAt: s.RegisteredAt} }
 
+// ReadUnregistered is what is read of a component that is no longer registered, so that
+// nothing probes it: its status is unknown, with the newest result beside it.
+func (k Known) ReadUnregistered(now time.Time) Reading {
+	reading := Reading{Name: k.Registration.Name, Kind: k.Registration.Kind, Status: Unknown, Causes: []Cause{}, Reason: "it is no longer registered"}
+	if last := k.Standing.Last; last.ID != "" {
+		age := max(now.Sub(last.ProbedAt), 0).Milliseconds()
+		reading.AgeMs, reading.ResultID = &age, &last.ID
+		reading.Causes, reading.Reason = append(reading.Causes, last.Causes...), because(reading.Reason+"; before that it "+last.Outcome.past(), last.Reason)
+	}
+	return reading
+}
+
 // UntilAs is when the clock alone changes the status of ReadAs, or what it is
 // because of, if nothing happens after now; zero when it never does.
 func (c *Component) UntilAs(as Registration, known Known, now time.Time) time.Time {

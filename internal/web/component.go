@@ -20,6 +20,7 @@ const resultsShown = 10
 type componentView struct {
 	componentRow
 
+	Gone     bool   // it is no longer registered
 	Outcome  string // of the probe that was just asked for; empty when none was
 	Target   string // what its probes reach; empty when nothing says it
 	Schedule string // when it is probed, in words; empty for one that is not registered
@@ -81,10 +82,12 @@ func (s *site) showComponent(r *http.Request) (frame, error) {
 		return frame{}, fmt.Errorf("read the component: %w", err)
 	}
 	view := componentView{
-		componentRow: s.row(told.Reading, nil), Schedule: s.schedule(name), Strip: s.strip(told.Hours),
+		componentRow: s.row(told.Reading, nil), Gone: told.Unregistered, Schedule: s.schedule(name), Strip: s.strip(told.Hours),
 		Target:   s.Fleet.Registered().Component(name).Target(),
 		Accepted: acceptedTools{told.AcceptedDigest, s.parsed(told.AcceptedAt)},
-		Drift:    driftOf(told.Drift),
+	}
+	if !told.Unregistered {
+		view.Drift = driftOf(told.Drift)
 	}
 	view.Uses, view.MoreUses = usesOf(s.Fleet.Registered(), &told)
 	for i := range told.Changes {

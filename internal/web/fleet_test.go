@@ -24,6 +24,8 @@ func TestFleet_isTheGoldenPages(t *testing.T) {
 	empty.Source = web.Source{LookedFor: []string{"/home/ada/countersign.yaml", "/home/ada/.config/countersign/countersign.yaml"}}
 	named := empty
 	named.Source = web.Source{File: "/srv/<gate>.yaml"}
+	gone := full
+	gone.Fleet = withoutScanner(t)
 	calm := full
 	healthy := *foreign(asItIs).fleet(t)
 	healthy.counts = registry.StatusCounts{Available: 8}
@@ -48,6 +50,7 @@ func TestFleet_isTheGoldenPages(t *testing.T) {
 		"component_model.html":   {full, "/components/writer"},
 		"component_harness.html": {full, "/components/image"},
 		"component_book.html":    {full, "/components/handbook"},
+		"component_gone.html":    {gone, "/components/scanner"},
 		"connect.html":           {full, "/connect"},
 		"missing.html":           {full, "/components/nowhere"},
 	} {
