@@ -66,7 +66,7 @@ func (a API) agentRoutes() []route {
 	return []route{
 		listing("/agents", about{
 			id: "listAgents", tag: tag, summary: "List agents", faults: []fault.Code{fault.InvalidAgentID},
-			description: "What was counted of the transitions of each. The counts follow what happens within seconds; rolled_up_at says up to when.",
+			description: "What was counted of the transitions of each. The counts follow what happens within seconds; rolled_up_at says up to when. marks say who may be a rubber stamp.",
 		}, schema.ListAgents(), a.Agents.Agents, func(page task.AgentPage) string { return page.NextCursor }),
 		reading("/agents/{agent_id}", about{
 			id: "getAgent", tag: tag, summary: "Read an agent", faults: []fault.Code{fault.NotFound, fault.InvalidAgentID},

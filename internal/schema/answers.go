@@ -64,6 +64,7 @@ func answers() map[string]reflect.Type {
 func choices() map[string]choice {
 	return map[string]choice{
 		"TaskStatus":      choiceOf(task.Statuses()...),
+		"AgentMark":       choiceOf(task.Marks()...),
 		"TransitionKind":  choiceOf(kindsOfTransition()...),
 		"ComponentStatus": choiceOf(registry.Statuses()...),
 		"ComponentKind":   choiceOf(registry.Kinds()...),

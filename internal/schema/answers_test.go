@@ -48,7 +48,7 @@ func TestAnswers_areWhatMarshals(t *testing.T) {
 			Status: task.Verified, AcceptanceCriteria: []string{"c"}, ClaimedAt: &now, Verdict: task.Verified,
 			History: []task.Change{{Kind: task.KindCreated, To: task.Pending}, {Kind: task.KindClaimed, From: &from, To: task.Claimed}},
 		},
-		"Agent":       task.AgentView{Verifies: []task.PairTally{{}}, VerifiedBy: []task.PairTally{}, RolledUpAt: &now},
+		"Agent":       task.AgentView{AgentTally: task.AgentTally{Marks: task.Marks()}, Verifies: []task.PairTally{{}}, VerifiedBy: []task.PairTally{}, RolledUpAt: &now},
 		"Component":   registry.ComponentView{Reading: reading(), Drift: &registry.Drift{New: []registry.NewTool{{Texts: []registry.TextChange{{After: &text}}}}, Changed: []registry.ToolChange{{What: []string{"description"}, Texts: []registry.TextChange{{Before: &text}}}}}},
 		"Examination": registry.Examination{Reading: reading(), Result: json.RawMessage(`{"passed":true}`)},
 		"Run":         registry.RunView{Slots: []registry.RunSlotView{{SlotView: registry.SlotView{Fallbacks: []string{}, Components: []registry.Reading{reading()}}}}, Preflights: []registry.KeptPreflight{}},

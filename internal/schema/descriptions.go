@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -50,10 +51,12 @@ func describedTasks() map[string]string {
 		"AgentTally.verified":        "Verdicts of this agent that were verified.",
 		"AgentTally.rejected":        "Verdicts of this agent that were rejected.",
 		"AgentTally.mean_verdict_ms": "How long after the claim its verdicts came on average, in milliseconds. Absent when it gave none.",
-		"AgentPage.next_cursor":      nextPage,
-		"AgentPage.rolled_up_at":     "Up to when transitions are counted. Absent when nothing was counted yet.",
-		"Agent.verifies":             fmt.Sprintf("Whose claims it decided, most first, at most %d.", task.MaxPairs),
-		"Agent.verified_by":          fmt.Sprintf("Who decided its claims, most first, at most %d.", task.MaxPairs),
+		"AgentTally.marks": fmt.Sprintf("Why it may be a rubber stamp, from %d verdicts on. %s: none of its verdicts is rejected; %s: its verdicts came less than %d s after the claim on average; "+
+			"%s: %d %% or more of them are on the claims of one prover.", task.MarkFrom, task.NeverRejects, task.Hasty, task.HastyMean/time.Second, task.OneProver, task.OneProverPercent),
+		"AgentPage.next_cursor":  nextPage,
+		"AgentPage.rolled_up_at": "Up to when transitions are counted. Absent when nothing was counted yet.",
+		"Agent.verifies":         fmt.Sprintf("Whose claims it decided, most first, at most %d.", task.MaxPairs),
+		"Agent.verified_by":      fmt.Sprintf("Who decided its claims, most first, at most %d.", task.MaxPairs),
 	}
 }
 

@@ -67,6 +67,7 @@ type AgentTally struct {
 	Rejected      int64  `json:"rejected"`
 	MeanVerdictMs *int64 `json:"mean_verdict_ms,omitempty"` // nil when it gave none
 	LastAt        Time   `json:"last_at"`                   // of its newest transition that was counted
+	Marks         []Mark `json:"marks"`                     // set by an Overview
 }
 
 // PairTally is what the roll-up has counted of the verdicts of one agent on the
@@ -91,6 +92,9 @@ type AgentPage struct {
 	Agents     []AgentTally `json:"agents"`
 	NextCursor string       `json:"next_cursor,omitempty"`
 	RolledUpAt *Time        `json:"rolled_up_at,omitempty"` // nil when nothing was counted yet
+	// Provers are those on whose claims each of the agents gave most verdicts: at most
+	// MostProvers of each, most first.
+	Provers map[AgentID][]PairTally `json:"-"`
 }
 
 // AgentView is all that the roll-up tells of one agent.
@@ -167,16 +171,29 @@ func (o *Overview) Agent(ctx context.Context, id string) (AgentView, error) {
 	if err != nil {
 		return AgentView{}, err
 	}
-	return o.tallies.Agent(ctx, agent, MaxPairs)
+	view, err := o.tallies.Agent(ctx, agent, MaxPairs)
+	view.MarkBy(view.Verifies)
+	return view, err
 }
 
-// Provers returns on whose claims each of the agents of one page gave most verdicts:
-// at most MostProvers of each, most first. Faults: Unavailable.
-func (o *Overview) Provers(ctx context.Context, verifiers []AgentID) (map[AgentID][]PairTally, error) {
-	if len(verifiers) == 0 {
-		return map[AgentID][]PairTally{}, nil
+// mark tells of the agents of a page whom they verify most, and what marks them.
+func (o *Overview) mark(ctx context.Context, page *AgentPage) error {
+	var verifiers []AgentID
+	for i := range page.Agents {
+		if page.Agents[i].Verdicts() > 0 {
+			verifiers = append(verifiers, page.Agents[i].AgentID)
+		}
 	}
-	return o.tallies.Provers(ctx, verifiers)
+	if len(verifiers) > 0 {
+		var err error
+		if page.Provers, err = o.tallies.Provers(ctx, verifiers); err != nil {
+			return err
+		}
+	}
+	for i := range page.Agents {
+		page.Agents[i].MarkBy(page.Provers[page.Agents[i].AgentID])
+	}
+	return nil
 }
 
 // The orders of agents.
@@ -204,6 +221,9 @@ func (o *Overview) Agents(ctx context.Context, query AgentQuery) (AgentPage, err
 		return AgentPage{}, err
 	}
 	page.Agents = append(page.Agents, agents...)
+	if err := o.mark(ctx, &page); err != nil {
+		return AgentPage{}, err
+	}
 	if more && len(agents) > 0 {
 		page.NextCursor = agentCursor(filter, agents[len(agents)-1])
 	}

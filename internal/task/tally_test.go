@@ -18,7 +18,8 @@ import (
 type counted struct {
 	task.Tallies
 
-	agents []task.AgentTally
+	agents  []task.AgentTally
+	provers map[task.AgentID][]task.PairTally
 }
 
 func (c counted) Tally(context.Context) (task.Tally, error) {
@@ -43,6 +44,14 @@ func (c counted) Agents(_ context.Context, filter task.AgentFilter) ([]task.Agen
 		return page[:filter.Limit], true, nil
 	}
 	return page, false, nil
+}
+
+func (c counted) Provers(_ context.Context, verifiers []task.AgentID) (map[task.AgentID][]task.PairTally, error) {
+	provers := map[task.AgentID][]task.PairTally{}
+	for _, id := range verifiers {
+		provers[id] = c.provers[id]
+	}
+	return provers, nil
 }
 
 func overview() *task.Overview {

@@ -101,21 +101,11 @@ func (s *site) showAgents(r *http.Request) (frame, error) {
 	}
 	view := agentsView{
 		Counted: s.countedAt(told.RolledUpAt), ByName: order == task.OrderName, Pager: pagerOf(r, told.NextCursor),
-		MarkFrom: MarkFrom, OneProver: OneProverPercent, Hasty: words.Age(HastyMean),
-	}
-	var verifiers []task.AgentID
-	for _, tally := range told.Agents {
-		if verdicts(tally) > 0 {
-			verifiers = append(verifiers, tally.AgentID)
-		}
-	}
-	provers, err := s.Agents.Provers(r.Context(), verifiers)
-	if err != nil {
-		return frame{}, fmt.Errorf("read whom agents verify: %w", err)
+		MarkFrom: task.MarkFrom, OneProver: task.OneProverPercent, Hasty: words.Age(task.HastyMean),
 	}
 	for _, tally := range told.Agents {
-		if view.ByName || verdicts(tally) > 0 {
-			view.Rows = append(view.Rows, s.agentRow(tally, provers[tally.AgentID]))
+		if view.ByName || tally.Verdicts() > 0 {
+			view.Rows = append(view.Rows, s.agentRow(tally, told.Provers[tally.AgentID]))
 		}
 	}
 	if len(view.Rows) < len(told.Agents) {
@@ -128,16 +118,15 @@ func (s *site) showAgents(r *http.Request) (frame, error) {
 // agentRow is the row of an agent that gave its verdicts on the claims of others, most
 // first.
 func (s *site) agentRow(tally task.AgentTally, verifies []task.PairTally) agentRow {
-	given := verdicts(tally)
+	given := tally.Verdicts()
 	row := agentRow{AgentTally: tally, Verdicts: given, Rejected: shareOf(tally.Rejected, given), Last: s.at(tally.LastAt.Time())}
 	if tally.MeanVerdictMs != nil {
 		row.Mean = words.Finely(milliseconds(*tally.MeanVerdictMs))
 	}
+	row.Marks = rubberStamp(&tally, verifies)
 	if len(verifies) == 0 {
-		row.Marks = rubberStamp(tally, task.PairTally{})
 		return row
 	}
-	row.Marks = rubberStamp(tally, verifies[0])
 	left := given
 	for _, pair := range verifies[:min(len(verifies), task.MostProvers)] {
 		row.Provers = append(row.Provers, pairShare(pair, pair.Prover, given))

@@ -23,14 +23,16 @@ func verifier(id task.AgentID, mean time.Duration, verdicts ...task.PairTally) t
 		view.Rejected += pair.Rejected
 		view.Verifies = append(view.Verifies, pair)
 	}
+	view.MarkBy(view.Verifies)
 	return view
 }
 
 // counting tells of agents, in this order.
 func counting(views ...task.AgentView) *countDouble {
-	counts := &countDouble{page: task.AgentPage{RolledUpAt: new(before(3 * time.Second))}, agents: map[task.AgentID]task.AgentView{}}
+	counts := &countDouble{page: task.AgentPage{RolledUpAt: new(before(3 * time.Second)), Provers: map[task.AgentID][]task.PairTally{}}, agents: map[task.AgentID]task.AgentView{}}
 	for _, view := range views {
 		counts.page.Agents = append(counts.page.Agents, view.AgentTally)
+		counts.page.Provers[view.AgentID] = view.Verifies[:min(len(view.Verifies), task.MostProvers)]
 		counts.agents[view.AgentID] = view
 	}
 	return counts
@@ -111,7 +113,7 @@ func TestAgents_marksWhatMayBeARubberStamp(t *testing.T) {
 
 func TestAgents_statesTheThresholdsOfItsMarks(t *testing.T) {
 	page := visit(t, web.Options{Agents: someAgents()}, "/agents").Body.String()
-	want := fmt.Sprintf("from %d verdicts on: when it never rejects; when it decides in under 1 min on average; when %d&nbsp;%% or more", web.MarkFrom, web.OneProverPercent)
+	want := fmt.Sprintf("from %d verdicts on: when it never rejects; when it decides in under 1 min on average; when %d&nbsp;%% or more", task.MarkFrom, task.OneProverPercent)
 	if !strings.Contains(strings.ReplaceAll(page, "\u00a0", "&nbsp;"), want) {
 		t.Errorf("the page does not say %q", want)
 	}

@@ -99,15 +99,6 @@ func (c *countDouble) Agent(_ context.Context, id string) (task.AgentView, error
 	return task.AgentView{}, fault.New(fault.NotFound, "nothing that an agent %q did was counted", id)
 }
 
-func (c *countDouble) Provers(_ context.Context, verifiers []task.AgentID) (map[task.AgentID][]task.PairTally, error) {
-	provers := map[task.AgentID][]task.PairTally{}
-	for _, id := range verifiers {
-		verifies := c.agents[id].Verifies
-		provers[id] = verifies[:min(len(verifies), task.MostProvers)]
-	}
-	return provers, c.err
-}
-
 // runDouble is what may be started; it keeps what it was asked last.
 type runDouble struct {
 	page registry.RunPage

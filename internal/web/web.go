@@ -103,9 +103,6 @@ type Agents interface {
 	Agents(ctx context.Context, query task.AgentQuery) (task.AgentPage, error)
 	// Agent tells of one agent. Faults: InvalidAgentID, NotFound, Unavailable.
 	Agent(ctx context.Context, id string) (task.AgentView, error)
-	// Provers returns on whose claims each of the agents of one page gave most
-	// verdicts, most first. Fault: Unavailable.
-	Provers(ctx context.Context, verifiers []task.AgentID) (map[task.AgentID][]task.PairTally, error)
 	// Lineage returns a task with what it supersedes and is superseded by, newest
 	// first. Faults: NotFound, Unavailable.
 	Lineage(ctx context.Context, id string) ([]task.Summary, error)
