@@ -26,6 +26,7 @@ type componentView struct {
 	Schedule string // when it is probed, in words; empty for one that is not registered
 	Result   *resultView
 	Older    bool // the result that is shown is not the newest
+	Former   bool // it is of an earlier definition
 	Strip    strip
 	Results  []resultRow
 	Pager    pager
@@ -50,6 +51,9 @@ type resultRow struct {
 	Took   string
 	Causes []string // in sentences
 	Here   bool     // it is the one that is shown
+	// Former says that it, and what comes below it, is of an earlier definition than
+	// what stands above it.
+	Former bool
 }
 
 // changeRow is a change of status.
@@ -81,8 +85,9 @@ func (s *site) showComponent(r *http.Request) (frame, error) {
 	if err != nil {
 		return frame{}, fmt.Errorf("read the component: %w", err)
 	}
+	defined := definitionsOf(&told)
 	view := componentView{
-		componentRow: s.row(told.Reading, nil), Gone: told.Unregistered, Schedule: s.schedule(name), Strip: s.strip(told.Hours),
+		componentRow: s.row(told.Reading, nil), Gone: told.Unregistered, Schedule: s.schedule(name), Strip: s.strip(told.Hours, defined),
 		Target:   s.Fleet.Registered().Component(name).Target(),
 		Accepted: acceptedTools{told.AcceptedDigest, s.parsed(told.AcceptedAt)},
 	}
@@ -101,8 +106,9 @@ func (s *site) showComponent(r *http.Request) (frame, error) {
 	if shown != nil {
 		view.Result = s.resultOf(ctx, shown)
 		view.Older = told.ResultID == nil || shown.ResultID != *told.ResultID
+		view.Former = defined.since(view.Result.At) > 0
 	}
-	if err := s.addResults(r, &view); err != nil {
+	if err := s.addResults(r, &view, defined); err != nil {
 		return frame{}, err
 	}
 	view.Outcome = s.outcome(ctx, name, asked.Get(paramProbed))
@@ -130,15 +136,19 @@ func (s *site) resultShown(ctx context.Context, told *registry.ComponentView, as
 }
 
 // addResults adds one page of the results. Faults: InvalidArgument, Unavailable.
-func (s *site) addResults(r *http.Request, view *componentView) error {
+func (s *site) addResults(r *http.Request, view *componentView, defined definitions) error {
 	page, err := s.Fleet.Results(r.Context(), view.Name, registry.ResultQuery{Limit: resultsShown, Cursor: r.URL.Query().Get(paramCursor)})
 	if err != nil {
 		return fmt.Errorf("list the results: %w", err)
 	}
 	view.Pager = pagerOf(r, page.NextCursor).at("history")
+	passed := 0 // definitions that began above
 	for _, kept := range page.Results {
+		at := s.parsed(kept.ProbedAt)
+		isFormer := defined.since(at) > passed
+		passed = max(passed, defined.since(at))
 		view.Results = append(view.Results, resultRow{
-			KeptResult: kept, At: s.parsed(kept.ProbedAt), Causes: sentencesOf(kept.Causes),
+			KeptResult: kept, At: at, Former: isFormer, Causes: sentencesOf(kept.Causes),
 			Took: words.Took(time.Duration(kept.LatencyMs * float64(time.Millisecond))),
 			Here: view.Result != nil && view.Result.ID == kept.ResultID,
 		})

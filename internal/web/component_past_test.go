@@ -2,8 +2,10 @@ package web_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/web"
@@ -35,5 +37,46 @@ func TestComponent_showsWhatWasKeptOfOneThatIsNoLongerRegistered(t *testing.T) {
 	}
 	if answer.Code != http.StatusOK {
 		t.Errorf("it is answered with %d", answer.Code)
+	}
+}
+
+// A result does not say of which definition it is; the changes of status tell it.
+func TestComponent_marksResultsOfEarlierDefinitions(t *testing.T) {
+	const mark = "The component was defined anew here"
+	at := func(ago time.Duration) string { return registry.Timestamp(noon.Add(-ago)) }
+	of := func(id string, ago time.Duration) registry.KeptResult {
+		return registry.KeptResult{ResultID: id, Component: "scanner", ProbedAt: at(ago), Outcome: registry.OutcomePassed}
+	}
+	for name, c := range map[string]struct {
+		newest  *string
+		results []registry.KeptResult
+		changed []time.Duration // when a definition began
+		want    []int           // below how many results a mark stands
+	}{
+		"of one definition":      {new("b"), []registry.KeptResult{of("b", time.Hour), of("a", 2*time.Hour)}, nil, nil},
+		"between two":            {new("c"), []registry.KeptResult{of("c", time.Hour), of("b", 2*time.Hour), of("a", 3*time.Hour)}, []time.Duration{2 * time.Hour}, []int{2}},
+		"twice":                  {new("c"), []registry.KeptResult{of("c", time.Hour), of("b", 2*time.Hour), of("a", 3*time.Hour)}, []time.Duration{time.Hour, 2 * time.Hour}, []int{1, 2}},
+		"on a page of before":    {new("z"), []registry.KeptResult{of("b", 2*time.Hour), of("a", 3*time.Hour)}, []time.Duration{time.Hour}, []int{0}},
+		"with no result of now":  {nil, []registry.KeptResult{of("b", 2*time.Hour), of("a", 3*time.Hour)}, nil, []int{0}},
+		"after its deadline too": {new("b"), []registry.KeptResult{of("b", time.Hour), of("a", 3*time.Hour)}, []time.Duration{2 * time.Hour}, []int{1}},
+	} {
+		fleet := foreign(asItIs).fleet(t)
+		view := fleet.views["scanner"]
+		view.ResultID, view.Result, view.Changes = c.newest, nil, nil
+		for _, ago := range c.changed {
+			view.Changes = append(view.Changes, registry.Change{At: noon.Add(-ago), From: registry.Probing, To: registry.Available, Redefined: true})
+		}
+		fleet.views["scanner"], fleet.results = view, c.results
+		page := visit(t, web.Options{Fleet: fleet}, "/components/scanner").Body.String()
+		var got []int
+		rows := 0
+		for above := range strings.SplitSeq(page, mark) {
+			rows += strings.Count(above, `<td role="cell" data-label="Latency"`)
+			got = append(got, rows)
+		}
+		got = got[:len(got)-1]
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: marks stand below %d results, want %d", name, got, c.want)
+		}
 	}
 }

@@ -98,6 +98,7 @@ type stripHour struct {
 	Passed, Failed int
 	Undecided      int
 	Latency        string // the mean
+	Anew           bool   // the component was defined anew
 }
 
 // The measures of a strip, and how many hours it covers.
@@ -116,9 +117,13 @@ func (h stripHour) Says() string {
 	if h.Passed+h.Failed+h.Undecided == 0 {
 		return "no probe"
 	}
-	return outcomesInWords(map[registry.Outcome]int{
+	said := outcomesInWords(map[registry.Outcome]int{
 		registry.OutcomePassed: h.Passed, registry.OutcomeFailed: h.Failed, registry.OutcomeUndecided: h.Undecided,
 	})
+	if h.Anew {
+		said += "; defined anew"
+	}
+	return said
 }
 
 // Told are the hours with probes, the newest first.
@@ -132,8 +137,9 @@ func (s strip) Told() []stripHour {
 	return told
 }
 
-// strip draws hourly sums, the newest first, up to the present hour.
-func (s *site) strip(hours []registry.Hour) strip {
+// strip draws hourly sums, the newest first, up to the present hour, and marks those in
+// which a definition began.
+func (s *site) strip(hours []registry.Hour, defined definitions) strip {
 	made := strip{Width: stripHours*stripStep - (stripStep - stripBar)}
 	if len(hours) == 0 {
 		return made
@@ -153,12 +159,15 @@ func (s *site) strip(hours []registry.Hour) strip {
 			counts[registry.OutcomeFailed] += hour.Failed
 			counts[registry.OutcomeUndecided] += hour.Undecided
 		}
-		one.Start, one.X = s.at(start), i*stripStep
+		one.Start, one.X, one.Anew = s.at(start), i*stripStep, defined.within(start)
 		made.Hours = append(made.Hours, one)
 	}
 	made.Alt = fmt.Sprintf("the last %d hours: %s", stripHours, outcomesInWords(counts))
 	if len(counts) == 0 || counts[registry.OutcomePassed]+counts[registry.OutcomeFailed]+counts[registry.OutcomeUndecided] == 0 {
 		made.Alt = fmt.Sprintf("the last %d hours: no probe", stripHours)
+	}
+	if slices.ContainsFunc(made.Hours, func(hour stripHour) bool { return hour.Anew }) {
+		made.Alt += "; a line begins the hour in which it was defined anew"
 	}
 	return made
 }
