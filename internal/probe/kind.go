@@ -22,8 +22,8 @@ type kindOf struct {
 	// lighter returns a result of the kind, and then what is left of it when it is
 	// too large; nil when it is of another kind.
 	lighter func(registry.Result) []registry.Result
-	// gates are those of a result of the kind, nil where it has none; none of a
-	// result of another kind.
+	// gates are what a stall of this machine excuses in a result of the kind, nil for
+	// a part that it does not have; none of a result of another kind.
 	gates func(registry.Result) []*registry.GateResult
 }
 
