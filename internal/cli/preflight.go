@@ -17,10 +17,11 @@ import (
 )
 
 type preflightCommand struct {
-	Registry registryFlags `embed:""`
-	Name     string        `arg:"" optional:"" help:"The run; it may be left out when the configuration file names only one." name:"run" predictor:"run"`
-	Ticket   *string       `help:"Write the signed ticket to this file, if the run may start; a file that is there is replaced then, and only then." placeholder:"FILE"`
-	Check    *string       `help:"Hold a ticket against the present instead: probe its components again, and say whether they are what it says. - reads it from standard input." placeholder:"TICKET"`
+	Registry registryFlags    `embed:""`
+	Name     string           `arg:"" optional:"" help:"The run; it may be left out when the configuration file names only one." name:"run" predictor:"run"`
+	Ticket   *string          `help:"Write the signed ticket to this file, if the run may start; a file that is there is replaced then, and only then." placeholder:"FILE"`
+	Check    *string          `help:"Hold a ticket against the present instead: probe its components again, and say whether they are what it says. - reads it from standard input." placeholder:"TICKET"`
+	Past     preflightHistory `embed:""`
 }
 
 // Help is what preflight --help says beyond its one line.
@@ -28,12 +29,18 @@ func (*preflightCommand) Help() string {
 	return "Every component of every slot is probed, all at once. 0: the run may start; a start on a fallback, or without an optional slot, is " +
 		"announced. 1: refused, since nothing healthy is behind a required slot. 2: the question could not be asked. " +
 		"With --check, 0: the ticket holds; 1: its signature is not that of this user's key, or a component fails or is not what it was; " +
-		"2: it cannot be read."
+		"2: it cannot be read. With --history, 0 whatever they were."
 }
 
-// Run says whether a run may start, or whether a ticket holds.
+// Run says whether a run may start, whether a ticket holds, or what was said before.
 func (c *preflightCommand) Run(ctx context.Context, p *process) error {
-	if c.Check != nil {
+	if err := c.checkHistory(); err != nil {
+		return err
+	}
+	switch {
+	case c.Past.History:
+		return c.history(ctx, p)
+	case c.Check != nil:
 		return c.check(ctx, p)
 	}
 	if c.Ticket != nil {

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/internal/registry"
+)
+
+func TestPreflightHistory_pagesFromTheNewestOn(t *testing.T) {
+	f := newFleet(t)
+	f.run("preflight", "nightly")
+	f.first.broken.Store(true)
+	f.run("preflight", "nightly")
+	asked := f.first.probes.Load()
+	code, out, complaint := f.run("preflight", "nightly", "--history")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != exitYes || complaint != "" || len(lines) != 2 || !strings.Contains(lines[0], "may start on a fallback") || !strings.HasSuffix(lines[1], "ok    may start") {
+		t.Errorf("exit code %d, %q, complaint %q", code, out, complaint)
+	}
+	var pages []registry.PreflightPage
+	for cursor := ""; len(pages) < 2; cursor = pages[len(pages)-1].NextCursor {
+		args := []string{"--json", "preflight", "nightly", "--history", "--limit", "1"}
+		if cursor != "" {
+			args = append(args, "--cursor", cursor)
+		}
+		var page registry.PreflightPage
+		code, out, complaint := f.run(args...)
+		if err := json.Unmarshal([]byte(out), &page); err != nil || code != exitYes || len(page.Preflights) != 1 {
+			t.Fatalf("exit code %d, %v, %q, complaint %q", code, err, out, complaint)
+		}
+		pages = append(pages, page)
+	}
+	if pages[0].NextCursor == "" || pages[1].NextCursor != "" || !pages[0].Preflights[0].At.After(pages[1].Preflights[0].At) {
+		t.Errorf("the pages are %+v", pages)
+	}
+	if _, out, _ = f.run("preflight", "nightly", "--history", "--limit", "1"); !strings.Contains(out, "give --cursor "+pages[0].NextCursor) {
+		t.Errorf("the page does not lead to the next one: %q", out)
+	}
+	if again := f.first.probes.Load(); again != asked {
+		t.Errorf("a component was asked %d times meanwhile", again-asked)
+	}
+}
+
+func TestPreflightHistory_refusesWhatDoesNotGoWithIt(t *testing.T) {
+	f := newFleet(t)
+	for _, args := range [][]string{
+		{"--history", "--ticket", "t.json"},
+		{"--history", "--check", "t.json"},
+		{"--limit", "3"},
+		{"--cursor", "x"},
+		{"--history", "--limit", "0"},
+		{"--history", "--limit", "101"},
+		{"--history", "--cursor", "x"},
+	} {
+		code, out, complaint := f.run(append([]string{"preflight", "nightly"}, args...)...)
+		if code != exitAsk || out != "" || !strings.Contains(complaint, "E_INVALID_ARGUMENT") {
+			t.Errorf("%v: exit code %d, %q, %q", args, code, out, complaint)
+		}
+	}
+}
