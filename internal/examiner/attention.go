@@ -2,7 +2,8 @@ package examiner
 
 import (
 	"cmp"
-	"strconv"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,14 +12,41 @@ import (
 )
 
 // pressing is a place among components that need attention: the most pressing come
-// first, and those that press alike in the order of their names.
+// first, of those that press alike the ones that runs want most, and of these in the
+// order of their names.
 type pressing struct {
 	urgency registry.Urgency
+	need    registry.Need
 	name    string
 }
 
 func (p pressing) compare(with pressing) int {
-	return cmp.Or(cmp.Compare(p.urgency, with.urgency), strings.Compare(p.name, with.name))
+	return cmp.Or(cmp.Compare(p.urgency, with.urgency), cmp.Compare(p.need, with.need), strings.Compare(p.name, with.name))
+}
+
+// pressingRow is a component at its place.
+type pressingRow struct {
+	*row
+
+	place pressing
+}
+
+// pressingOf puts a component at its place.
+func pressingOf(one *row, wants map[string]registry.Wanted) pressingRow {
+	name, need := one.of.registration.Name, registry.NeedNone
+	if wanted, is := wants[name]; is {
+		need = wanted.Need
+	}
+	return pressingRow{one, pressing{one.urgency, need, name}}
+}
+
+// wantsOf is what runs want of components, of which rows are all, in the order of their
+// names.
+func wantsOf(of *present, rows []*row) map[string]registry.Wanted {
+	return of.whole.Wants(func(name string) bool {
+		i, is := slices.BinarySearch(of.names, name)
+		return is && rows[i].fills
+	})
 }
 
 // betweenParts stands between the parts of a cursor, and in no name.
@@ -26,7 +54,7 @@ const betweenParts = "/"
 
 // cursor is the place as a caller gives it back.
 func (p pressing) cursor() string {
-	return cursor.ComponentsByUrgency.After("", []byte(strconv.Itoa(int(p.urgency))+betweenParts+p.name))
+	return cursor.ComponentsByUrgency.After("", fmt.Appendf(nil, "%d%s%d%s%s", p.urgency, betweenParts, p.need, betweenParts, p.name))
 }
 
 // pressingAt reads a cursor; the empty one is before all places. Fault:
@@ -36,25 +64,28 @@ func pressingAt(text string) (pressing, error) {
 		return pressing{urgency: -1}, nil
 	}
 	place, ok := cursor.ComponentsByUrgency.Place("", text)
-	urgency, name, _ := strings.Cut(string(place), betweenParts)
-	for _, each := range registry.Urgencies() {
-		if ok && urgency == strconv.Itoa(int(each)) && each != registry.NotUrgent && registry.IsName(name) {
-			return pressing{each, name}, nil
+	parts := strings.SplitN(string(place), betweenParts, 3)
+	if !ok || len(parts) != 3 || !registry.IsName(parts[2]) {
+		return pressing{}, wrongCursor()
+	}
+	for _, urgency := range registry.Urgencies() {
+		for _, need := range registry.Needs() {
+			at := pressing{urgency, need, parts[2]}
+			if urgency != registry.NotUrgent && at.cursor() == text {
+				return at, nil
+			}
 		}
 	}
 	return pressing{}, wrongCursor()
 }
 
-// place is where the component stands.
-func (r *row) place() pressing { return pressing{r.urgency, r.of.registration.Name} }
-
 // pageOf is a page of those of a query that need attention and come after a place, of
 // rows in the order in which they press.
-func pageOf(rows []*row, query registry.ComponentQuery, after pressing, limit int, now time.Time) registry.ComponentPage {
+func pageOf(rows []pressingRow, query registry.ComponentQuery, after pressing, limit int, now time.Time) registry.ComponentPage {
 	page := registry.ComponentPage{Components: []registry.Reading{}}
 	var last pressing
 	for _, one := range rows {
-		switch place := one.place(); {
+		switch place := one.place; {
 		case place.urgency == registry.NotUrgent:
 			return page
 		case place.compare(after) <= 0 || !one.isOf(query):

@@ -35,12 +35,28 @@ func (e *Examiner) Attention(ctx context.Context, limit int) (registry.Attention
 	if err != nil {
 		return registry.Attention{}, err
 	}
-	var told registry.Attention
+	told := registry.Attention{Components: []registry.Reading{}, Wants: map[string]registry.Wanted{}}
+	filling := map[string]bool{}
 	for i := range readings {
 		told.Counts.Count(readings[i].Status, readings[i].Urgency())
+		filling[readings[i].Name] = readings[i].CanFill()
 	}
-	slices.SortStableFunc(readings, func(a, b registry.Reading) int { return cmp.Compare(a.Urgency(), b.Urgency()) })
+	wants := e.Registered().Wants(func(name string) bool { return filling[name] })
+	needOf := func(name string) registry.Need {
+		if wanted, is := wants[name]; is {
+			return wanted.Need
+		}
+		return registry.NeedNone
+	}
+	slices.SortStableFunc(readings, func(a, b registry.Reading) int {
+		return cmp.Or(cmp.Compare(a.Urgency(), b.Urgency()), cmp.Compare(needOf(a.Name), needOf(b.Name)))
+	})
 	told.Components = readings[:min(len(readings), cmp.Or(limit, registry.DefaultPage))]
+	for i := range told.Components {
+		if wanted, is := wants[told.Components[i].Name]; is {
+			told.Wants[told.Components[i].Name] = wanted
+		}
+	}
 	return told, nil
 }
 
@@ -64,8 +80,13 @@ func (e *Examiner) Needing(ctx context.Context, query registry.ComponentQuery) (
 	for _, name := range present.names {
 		rows = append(rows, newRow(present.entries[name], known[name], now))
 	}
-	slices.SortFunc(rows, func(a, b *row) int { return a.place().compare(b.place()) })
-	return pageOf(rows, query, after, limit, now), nil
+	wants := wantsOf(present, rows)
+	placed := make([]pressingRow, len(rows))
+	for i, one := range rows {
+		placed[i] = pressingOf(one, wants)
+	}
+	slices.SortFunc(placed, func(a, b pressingRow) int { return a.place.compare(b.place) })
+	return pageOf(placed, query, after, limit, now), nil
 }
 
 // Waiting is how many callers wait for a probe of the component.

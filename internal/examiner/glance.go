@@ -327,7 +327,7 @@ func (g *Glance) Readings(ctx context.Context) ([]registry.Reading, error) {
 }
 
 // Attention tells what a person should look at first: components by their urgency,
-// then their names, at most limit (1 to registry.MaxPage; 0 for
+// then by what runs want of them, then their names, at most limit (1 to registry.MaxPage; 0 for
 // registry.DefaultPage), and how many there are. Those that need no attention come
 // last. Faults: InvalidArgument, Unavailable.
 func (g *Glance) Attention(ctx context.Context, limit int) (registry.Attention, error) {
@@ -339,9 +339,12 @@ func (g *Glance) Attention(ctx context.Context, limit int) (registry.Attention, 
 	if err != nil {
 		return registry.Attention{}, err
 	}
-	told := registry.Attention{Components: []registry.Reading{}, Counts: seen.counts}
+	told := registry.Attention{Components: []registry.Reading{}, Counts: seen.counts, Wants: map[string]registry.Wanted{}}
 	for _, one := range seen.pressing[:min(len(seen.pressing), limit)] {
 		told.Components = append(told.Components, one.of.read(one.known, now))
+		if wanted, is := seen.wants[one.place.name]; is {
+			told.Wants[one.place.name] = wanted
+		}
 	}
 	return told, nil
 }

@@ -18,7 +18,13 @@ import (
 // fleet against those without a glance.
 func TestGlance_listsWhatTheExaminerLists(t *testing.T) {
 	t.Parallel()
-	b := start(t, fleet(300))
+	set := fleet(300)
+	for i := range 60 {
+		slot := registry.Slot{Name: fmt.Sprintf("s%d", i), Primary: fleetName(3 * i), Fallbacks: []string{fleetName(3*i + 4)}}
+		set.Slots = append(set.Slots, slot)
+		set.Runs = append(set.Runs, registry.Run{Name: fmt.Sprintf("r%d", i), Slots: []registry.RunSlot{{Slot: slot.Name, Required: i%2 == 0}}})
+	}
+	b := start(t, set)
 	random := rand.New(rand.NewPCG(6, 6))
 	for i := range 300 {
 		for range random.IntN(3) {
@@ -45,7 +51,7 @@ func TestGlance_listsWhatTheExaminerLists(t *testing.T) {
 		if random.IntN(3) == 0 {
 			query.Attention, list = true, b.Needing
 			if query.Cursor != "" {
-				query.Cursor = cursor.ComponentsByUrgency.After("", fmt.Appendf(nil, "%d/%s", random.IntN(int(registry.NotUrgent)), fleetName(random.IntN(300))))
+				query.Cursor = cursor.ComponentsByUrgency.After("", fmt.Appendf(nil, "%d/%d/%s", random.IntN(int(registry.NotUrgent)), random.IntN(len(registry.Needs())), fleetName(random.IntN(300))))
 			}
 		}
 		want, err := list(t.Context(), query)

@@ -15,7 +15,8 @@ type sight struct {
 
 	rows     []*row // as of.names are ordered
 	byStatus map[registry.Status][]string
-	pressing []*row // by urgency, then by name
+	pressing []pressingRow // in the order of their places
+	wants    map[string]registry.Wanted
 	counts   registry.StatusCounts
 	until    time.Time // the soonest until of the rows; zero when none has one
 }
@@ -26,6 +27,7 @@ type row struct {
 	known   registry.Known
 	status  registry.Status
 	urgency registry.Urgency
+	fills   bool      // a slot, going by its status
 	until   time.Time // when the clock alone changes the status; zero when it does not
 }
 
@@ -34,7 +36,7 @@ type row struct {
 func newRow(of *entry, known registry.Known, at time.Time) *row {
 	reading := of.read(known, at)
 	return &row{
-		of: of, known: known, status: reading.Status, urgency: reading.Urgency(),
+		of: of, known: known, status: reading.Status, urgency: reading.Urgency(), fills: reading.CanFill(),
 		until: of.component.UntilAs(of.registration, known, at),
 	}
 }
@@ -45,18 +47,23 @@ func (r *row) hasLapsed(now time.Time) bool { return !r.until.IsZero() && !now.B
 // sort makes the index of the rows.
 func (s *sight) sort() {
 	s.byStatus, s.counts, s.until = map[registry.Status][]string{}, registry.StatusCounts{}, time.Time{}
-	byUrgency := map[registry.Urgency][]*row{}
+	byPlace := map[pressing][]pressingRow{} // without names
+	s.wants = wantsOf(s.of, s.rows)
 	for i, one := range s.rows {
 		s.byStatus[one.status] = append(s.byStatus[one.status], s.of.names[i])
-		byUrgency[one.urgency] = append(byUrgency[one.urgency], one)
+		pressed := pressingOf(one, s.wants)
+		group := pressing{urgency: pressed.place.urgency, need: pressed.place.need}
+		byPlace[group] = append(byPlace[group], pressed)
 		s.counts.Count(one.status, one.urgency)
 		if !one.until.IsZero() && (s.until.IsZero() || one.until.Before(s.until)) {
 			s.until = one.until
 		}
 	}
-	s.pressing = make([]*row, 0, len(s.rows))
+	s.pressing = make([]pressingRow, 0, len(s.rows))
 	for _, urgency := range registry.Urgencies() {
-		s.pressing = append(s.pressing, byUrgency[urgency]...)
+		for _, need := range registry.Needs() {
+			s.pressing = append(s.pressing, byPlace[pressing{urgency: urgency, need: need}]...)
+		}
 	}
 }
 

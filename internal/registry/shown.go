@@ -116,8 +116,11 @@ type StatusCounts struct {
 	Attention   int `json:"attention"`
 }
 
-// Attention is what a person should look at first.
+// Attention is what a person should look at first: the most pressing first, those that
+// press alike by what runs want of them.
 type Attention struct {
-	Components []Reading    `json:"components"` // the most pressing first, bounded
+	Components []Reading    `json:"components"` // bounded
 	Counts     StatusCounts `json:"counts"`
+	// Wants is what runs want of those among Components that are not healthy, by name.
+	Wants map[string]Wanted `json:"-"`
 }

@@ -26,7 +26,7 @@ func (s *Slot) View(readings map[string]Reading) SlotView {
 	for _, name := range s.Components() {
 		if reading, ok := readings[name]; ok {
 			view.Components = append(view.Components, reading)
-			if view.Fills == "" && reading.canFill() {
+			if view.Fills == "" && reading.CanFill() {
 				view.Fills = name
 			}
 		}
@@ -34,9 +34,9 @@ func (s *Slot) View(readings map[string]Reading) SlotView {
 	return view
 }
 
-// canFill reports whether a component may fill a slot going by its status: it is
+// CanFill reports whether a component may fill a slot going by its status: it is
 // available, and not blocked.
-func (r *Reading) canFill() bool { return r.Status == Available && !r.Blocked() }
+func (r *Reading) CanFill() bool { return r.Status == Available && !r.Blocked() }
 
 // Blocked reports whether no preflight takes the component, whatever its status, until
 // somebody has accepted its tools.

@@ -13,6 +13,7 @@ type fleetDouble struct {
 	registered registry.Registered
 	readings   []registry.Reading // the most pressing first
 	counts     registry.StatusCounts
+	wants      map[string]registry.Wanted
 	views      map[string]registry.ComponentView
 	results    []registry.KeptResult
 	recent     map[string][]registry.RecentResult
@@ -29,7 +30,7 @@ type fleetDouble struct {
 func (f *fleetDouble) Registered() *registry.Registered { return &f.registered }
 
 func (f *fleetDouble) Attention(_ context.Context, limit int) (registry.Attention, error) {
-	return registry.Attention{Components: f.readings[:min(len(f.readings), limit)], Counts: f.counts}, f.err
+	return registry.Attention{Components: f.readings[:min(len(f.readings), limit)], Counts: f.counts, Wants: f.wants}, f.err
 }
 
 func (f *fleetDouble) Components(_ context.Context, query registry.ComponentQuery) (registry.ComponentPage, error) {

@@ -203,6 +203,10 @@ func (f foreign) lists(made *fleetDouble) {
 	begun := registry.Reading{Name: "begun", Kind: registry.KindHarness, Status: registry.Probing, Reason: "it has not been probed yet"}
 	made.readings = append(made.readings, shaky, begun, calm)
 	made.recent["calm"] = []registry.RecentResult{{Outcome: registry.OutcomePassed, Proof: json.RawMessage(`{"healthz":true,"test":true,"listTools":true,"toolCount":3}`)}}
+	made.wants = map[string]registry.Wanted{
+		"scanner": {Need: registry.NeedRefuses, Slot: "recon", Run: "nightly"}, "files": {Need: registry.NeedSlot, Slot: "spare"},
+		"handbook": {Need: registry.NeedFallback, Slot: "draw", Run: "weekly"}, "begun": {Need: registry.NeedRefuses, Slot: "paint", Run: "weekly"},
+	}
 	made.counts = registry.StatusCounts{Available: 2, Unavailable: 5, Probing: 1, Attention: 7}
 	made.runs = someRuns()
 }

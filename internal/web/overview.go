@@ -126,7 +126,24 @@ func (s *site) fleetPart(ctx context.Context) (fleetPart, error) {
 		}
 	}
 	part.Rows, err = s.rows(ctx, told.Components[:min(len(told.Components), part.Need)])
+	for i := range part.Rows {
+		part.Rows[i].Wanted = wantedInWords(&part.Rows[i].Reading, told.Wants[part.Rows[i].Name])
+	}
 	return part, err
+}
+
+// wantedInWords says what becomes of a run because of a component, going by the statuses
+// as a preflight does not: it probes. It is empty when nothing does.
+func wantedInWords(of *registry.Reading, wanted registry.Wanted) string {
+	switch {
+	case wanted.Run == "":
+		return ""
+	case wanted.Need == registry.NeedFallback:
+		return fmt.Sprintf("The run %s would start with a fallback for %s.", wanted.Run, wanted.Slot)
+	case of.Status == registry.Unavailable || of.Blocked():
+		return fmt.Sprintf("The run %s would be refused: nothing healthy fills %s.", wanted.Run, wanted.Slot)
+	}
+	return fmt.Sprintf("Nothing known to be healthy fills %s, which the run %s requires.", wanted.Slot, wanted.Run)
 }
 
 // countsOf are the counts in the order in which statuses are counted.

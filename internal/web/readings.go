@@ -37,6 +37,7 @@ type componentRow struct {
 	Causes []string // in sentences
 	Proof  proof
 	Spark  spark
+	Wanted string // what a run wants of it, on the overview; empty when none does
 }
 
 // Says is what the row says, for those who hear of changes. One that flaps is told
