@@ -139,11 +139,11 @@ func wantedInWords(of *registry.Reading, wanted registry.Wanted) string {
 	case wanted.Run == "":
 		return ""
 	case wanted.Need == registry.NeedFallback:
-		return fmt.Sprintf("The run %s would start with a fallback for %s.", wanted.Run, wanted.Slot)
+		return "Run " + wanted.Run + " would start on a fallback."
 	case of.Status == registry.Unavailable || of.Blocked():
-		return fmt.Sprintf("The run %s would be refused: nothing healthy fills %s.", wanted.Run, wanted.Slot)
+		return "Run " + wanted.Run + " would be refused."
 	}
-	return fmt.Sprintf("Nothing known to be healthy fills %s, which the run %s requires.", wanted.Slot, wanted.Run)
+	return "Run " + wanted.Run + " has nothing known to be healthy for " + wanted.Slot + "."
 }
 
 // countsOf are the counts in the order in which statuses are counted.

@@ -88,6 +88,7 @@ type strip struct {
 	Hours []stripHour
 	Width int
 	Alt   string
+	Anew  bool // a definition began in one of them
 }
 
 // stripHour is one hour. It is a dot where no probe passed or failed.
@@ -166,9 +167,7 @@ func (s *site) strip(hours []registry.Hour, defined definitions) strip {
 	if len(counts) == 0 || counts[registry.OutcomePassed]+counts[registry.OutcomeFailed]+counts[registry.OutcomeUndecided] == 0 {
 		made.Alt = fmt.Sprintf("the last %d hours: no probe", stripHours)
 	}
-	if slices.ContainsFunc(made.Hours, func(hour stripHour) bool { return hour.Anew }) {
-		made.Alt += "; a line begins the hour in which it was defined anew"
-	}
+	made.Anew = slices.ContainsFunc(made.Hours, func(hour stripHour) bool { return hour.Anew })
 	return made
 }
 
