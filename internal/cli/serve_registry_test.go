@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/countersign-dev/countersign/internal/config"
 	"github.com/countersign-dev/countersign/internal/registry"
+	"github.com/countersign-dev/countersign/internal/web"
 )
 
 // await asks until the answer holds, for as long as a test has patience.
@@ -167,6 +170,24 @@ func TestServe_printsCommandsThatFindItsDatabaseAndItsFile(t *testing.T) {
 		begun := newServing(address, c.database, c.chosen).asStarted(c.file, c.flag)
 		if begun.forTasks != c.forTasks || begun.forRegistry != c.forRegistry {
 			t.Errorf("%s: %q and %q, want %q and %q", name, begun.forTasks, begun.forRegistry, c.forTasks, c.forRegistry)
+		}
+	}
+}
+
+// A page says from which file nothing was registered, in words that hold in every folder.
+func TestServing_namesItsFileOrWhereItLookedForOne(t *testing.T) {
+	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8484}
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]web.Source{
+		"":        {LookedFor: []string{folder + "/a.yaml", "/etc/b.yaml"}},
+		"my.yaml": {File: folder + "/my.yaml"},
+	} {
+		begun := newServing(address, "/srv/gate.db", true).registering(&config.Config{File: file}, []string{"a.yaml", "/etc/b.yaml"})
+		if diff := cmp.Diff(want, begun.source()); diff != "" {
+			t.Errorf("with the file %q (-want +got):\n%s", file, diff)
 		}
 	}
 }
