@@ -2,7 +2,6 @@ package alert_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/alert"
-	"github.com/countersign-dev/countersign/internal/task"
 )
 
 // jumping is a clock on the wall that can be set.
@@ -33,9 +31,7 @@ func TestDeliver_aSlowReceiverHearsOfWhatBreaksNext(t *testing.T) {
 			<-time.After(9 * time.Second)
 			return http.StatusOK, nil, nil
 		})
-		for i := range 200 {
-			on.claimed(task.ID(fmt.Sprintf("old-%03d", i)), 25*time.Hour)
-		}
+		on.backlog(200)
 		alerts(t, on, to, hook(), nil)
 		pass(time.Minute)
 		on.probed(t, "asm", false)

@@ -25,10 +25,13 @@ type Kind string
 const (
 	OfComponent Kind = "component" // Subject is the name of a component that is unavailable
 	OfRun       Kind = "run"       // Subject is the name of a run that started on a fallback
-	OfTask      Kind = "task"      // Subject is the id of a task whose claim waits for its verdict
+	OfTask      Kind = "task"      // Subject is the id of a task whose claim waits for its verdict, or ofMany when many wait
 	OfAlerts    Kind = "alerts"    // there are more alerts than are kept
 	OfTest      Kind = "test"      // nothing is wrong: somebody tries the receivers
 )
+
+// ofMany is the subject of the alert about many claims. No task has it: an id is a UUID.
+const ofMany = "claims"
 
 // Kinds returns the kinds that a receiver may choose, in the order in which they
 // are documented.
@@ -51,9 +54,12 @@ const (
 const (
 	// MaxOpen is how many alerts are kept at once: those that fire, and those whose
 	// end is still to be delivered. What comes beyond is not alerted on its own; one alert
-	// of the kind OfAlerts says so. Claims are alerted while fewer than half of these
-	// are open.
+	// of the kind OfAlerts says so.
 	MaxOpen = 10_000
+	// ManyClaims is how many claims that wait may be alerted each on its own. Those beyond are one
+	// alert, and so is every other one from then on, until FewClaims or fewer wait.
+	ManyClaims = 20
+	FewClaims  = 10
 	// RunFor is how long after a start on a fallback its alert ends by itself.
 	RunFor = time.Hour
 	// SoonAgain is how soon after the end of its alert a component must fail again

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/alert"
 	"github.com/countersign-dev/countersign/internal/registry"
-	"github.com/countersign-dev/countersign/internal/task"
 )
 
 func TestDeliver_triesAgainWithBackOffUntilItIsTaken(t *testing.T) {
@@ -242,9 +240,7 @@ func TestDeliver_whatIsBrokenDoesNotWaitForClaims(t *testing.T) {
 			<-time.After(time.Second)
 			return http.StatusOK, nil, nil
 		})
-		for i := range many {
-			on.claimed(task.ID(fmt.Sprintf("old-%03d", i)), 25*time.Hour)
-		}
+		on.backlog(many)
 		alerts(t, on, to, hook(), nil)
 		pass(30 * time.Second)
 		on.probed(t, "asm", false)

@@ -84,6 +84,9 @@ func pageOf(a *Alert, public string) string {
 	case OfRun:
 		return public + "/runs/" + url.PathEscape(a.Subject)
 	case OfTask:
+		if a.Subject == ofMany {
+			return public + "/tasks?status=claimed&order=oldest"
+		}
 		return public + "/tasks/" + url.PathEscape(a.Subject)
 	case OfTest:
 		return public + "/connect"
@@ -102,6 +105,9 @@ func hintOf(a *Alert) string {
 	}
 	switch a.Kind {
 	case OfTask:
+		if a.Subject == ofMany {
+			return "See whether those who are to verify are at work; the page lists the claims, the oldest first."
+		}
 		return "Have another agent than the prover verify or reject it."
 	case OfAlerts:
 		return "Look at the pages: what they show is not bounded by this."
@@ -132,6 +138,10 @@ func Examples() []Alert {
 		{Kind: OfTask, Subject: "01890a5d-ac96-774b-bcce-b302099a8058", Content: Content{
 			Summary: "a claim has waited for its verdict for 24 hours", Title: `Fix the "flaky" test`, ClaimedBy: "alice",
 			Ended: "the claim was verified",
+		}},
+		{Kind: OfTask, Subject: ofMany, Content: Content{
+			Summary: "143 claims have waited for their verdict for more than 24 hours; the oldest: 01890a5d-ac96-774b-bcce-b302099a8058",
+			Ended:   "no more than 10 claims have waited for too long now",
 		}},
 		{Kind: OfAlerts, Subject: "open", Content: Content{Summary: "there are more than 10000 alerts", Ended: "there is room for alerts again"}},
 		testAlert(at),

@@ -15,11 +15,12 @@ func (s *shift) recheck(ctx context.Context) error {
 	if err := s.make(ctx, expired(s.book.firing(OfRun), now), nil); err != nil {
 		return err
 	}
+	refused := s.noRoom
 	var names []string
 	for _, a := range s.book.firing(OfComponent) {
 		names = append(names, a.Subject)
 	}
-	if s.rechecked.IsZero() || s.noRoom {
+	if s.rechecked.IsZero() || refused {
 		s.noRoom = false
 		registered := s.Registry.Registered()
 		for i := range registered.Components {
@@ -36,7 +37,7 @@ func (s *shift) recheck(ctx context.Context) error {
 	if err := s.make(ctx, made, nil); err != nil {
 		return err
 	}
-	tooMany, changes, err := ofTooMany(s.before(OfAlerts, "open"), s.noRoom || s.noRoomForClaims, s.roomForClaims(), s.MaxOpen, now)
+	tooMany, changes, err := ofTooMany(s.before(OfAlerts, "open"), refused || s.noRoom, s.book.room(), s.MaxOpen, now)
 	if err != nil || !changes {
 		return err
 	}
@@ -63,7 +64,6 @@ func (s *shift) claims(ctx context.Context) error {
 	}
 	now := s.Now()
 	if s.settings.ClaimWaits <= 0 || !s.settings.wanted(OfTask) {
-		s.noRoomForClaims = false
 		for _, a := range s.book.firing(OfTask) {
 			over = append(over, a.ended(now, now, "claims that wait are not alerted any more"))
 		}
@@ -72,36 +72,26 @@ func (s *shift) claims(ctx context.Context) error {
 	if err := s.make(ctx, over, nil); err != nil {
 		return err
 	}
-	for {
-		more, err := s.claimsThatWait(ctx, now)
-		if err != nil || !more {
-			return err
-		}
-	}
+	return s.claimsThatWait(ctx, now)
 }
 
-// claimsThatWait makes alerts of some claims that wait, and tells whether there are
-// more for which there is room.
-func (s *shift) claimsThatWait(ctx context.Context, now time.Time) (more bool, err error) {
-	room := s.roomForClaims()
-	limit := min(room+1, MaxWritten)
+// claimsThatWait makes the alerts of claims that wait and have none yet, or one of all when
+// they are many. Either is written whole.
+func (s *shift) claimsThatWait(ctx context.Context, now time.Time) error {
+	many, own, limit := s.before(OfTask, ofMany), s.book.counts()[string(OfTask)], MaxWritten
+	if many != nil && many.State == Firing {
+		own, limit = own-1, FewClaims+1
+	}
 	waiting, err := s.waiting(ctx, now.Add(-s.settings.ClaimWaits), limit)
 	if err != nil {
-		return false, err
+		return err
 	}
-	made := make([]Alert, min(len(waiting), room))
-	for i := range made {
-		if made[i], err = ofClaim(&waiting[i], now); err != nil {
-			return false, err
-		}
+	made, err := ofClaims(many, waiting, own, s.settings.ClaimWaits, now)
+	if err != nil {
+		return err
 	}
-	s.noRoomForClaims = len(waiting) > room
-	return len(waiting) == limit && !s.noRoomForClaims, s.make(ctx, made, nil)
+	return s.make(ctx, made, nil)
 }
-
-// roomForClaims is how many more claims may be alerted. Half of all room is left to
-// components and runs, which a backlog of claims must not silence.
-func (s *shift) roomForClaims() int { return max(s.book.room()-s.MaxOpen/2, 0) }
 
 func (s *shift) waiting(ctx context.Context, before time.Time, limit int) ([]Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)

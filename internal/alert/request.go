@@ -231,7 +231,9 @@ func postableOf(a *Alert, public string, now time.Time) postable {
 	case OfRun:
 		p.Labels["alertname"], p.Labels["run"] = "CountersignStartedOnFallback", a.Subject
 	case OfTask:
-		p.Labels["alertname"], p.Labels["task_id"] = "CountersignClaimWaits", a.Subject
+		if p.Labels["alertname"] = "CountersignClaimWaits"; a.Subject != ofMany {
+			p.Labels["task_id"] = a.Subject
+		}
 	case OfAlerts:
 		p.Labels["alertname"] = "CountersignTooManyAlerts"
 	case OfTest:

@@ -109,6 +109,49 @@ func ofClaim(c *Claim, now time.Time) (Alert, error) {
 	})
 }
 
+// ofClaims returns the alerts that begin and end by the claims that wait for longer than is
+// permitted and have none: own is how many have one each. While the alert of many
+// fires, no other is made; the end of it comes with those of the claims that still wait.
+func ofClaims(many *Alert, waiting []Claim, own int, permitted time.Duration, now time.Time) ([]Alert, error) {
+	var made []Alert
+	fires, all := many != nil && many.State == Firing, own+len(waiting)
+	switch {
+	case fires && all > FewClaims:
+		return nil, nil
+	case fires:
+		made = append(made, many.ended(now, now, fmt.Sprintf("no more than %d claims have waited for too long now", FewClaims)))
+	case all > ManyClaims && len(waiting) > 0:
+		one, err := fire(OfTask, ofMany, now, now, contentOfMany(waiting, own, permitted))
+		return []Alert{one}, err
+	}
+	for i := range waiting {
+		one, err := ofClaim(&waiting[i], now)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, one)
+	}
+	return made, nil
+}
+
+// contentOfMany names the oldest claims by their ids, which are no text of agents.
+func contentOfMany(waiting []Claim, own int, permitted time.Duration) Content {
+	const shown = 3
+	var ids []string
+	for i := range waiting[:min(len(waiting), shown)] {
+		ids = append(ids, string(waiting[i].TaskID))
+	}
+	number, before, oldest := words.Counted(own+len(waiting), "claim"), "", "the oldest"
+	if len(waiting) == MaxWritten { // which is as many as are counted
+		number = "at least " + number
+	}
+	if own > 0 {
+		before, oldest = fmt.Sprintf(", %d of them alerted before", own), "the oldest of the rest"
+	}
+	return Content{Summary: fmt.Sprintf("%s have waited for their verdict for more than %v%s; %s: %s",
+		number, words.Spoken(permitted), before, oldest, strings.Join(ids, ", "))}
+}
+
 // ofTooMany makes or ends the alert that says that there are more alerts than are
 // kept, and tells whether anything becomes of it.
 func ofTooMany(before *Alert, refused bool, room, most int, now time.Time) (Alert, bool, error) {

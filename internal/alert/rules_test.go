@@ -236,19 +236,12 @@ func TestAlerter_aBacklogOfClaimsSilencesNoComponent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on, to := newDatabase("asm"), &endpoint{}
-		for i := range 30 {
-			on.claimed(task.ID(fmt.Sprintf("old-%02d", i)), 25*time.Hour)
-		}
+		on.claimedMany("old", 30, 25*time.Hour)
 		alerts(t, on, to, hook(), func(o *alert.Options) { o.MaxOpen = 20 })
 		pass(time.Minute)
 		on.probed(t, "asm", false)
 		pass(soon)
-		if got := on.firing(); len(got) != 12 || got[0] != "alerts:open" || got[1] != "component:asm" {
-			t.Errorf("%d alerts fire: %v", len(got), got)
-		}
-		if got := to.told(); got[len(got)-1] != "component:asm firing" {
-			t.Errorf("what was told last is %s", got[len(got)-1])
-		}
+		expect(t, to, "task:claims firing", "component:asm firing")
 	})
 }
 

@@ -36,13 +36,12 @@ type shift struct {
 	receivers []*sender
 	book      *book
 
-	begun           bool // the feed has been joined
-	index           index
-	rechecked       time.Time
-	claimed         time.Time
-	tidied          time.Time
-	noRoom          bool // for alerts of components
-	noRoomForClaims bool
+	begun     bool // the feed has been joined
+	index     index
+	rechecked time.Time
+	claimed   time.Time
+	tidied    time.Time
+	noRoom    bool // for an alert since components were last read again
 }
 
 func (a *Alerter) newShift(hold *lease.Hold) *shift {
