@@ -16,25 +16,13 @@ func (s *shift) recheck(ctx context.Context) error {
 		return err
 	}
 	refused := s.noRoom
-	var names []string
-	for _, a := range s.book.firing(OfComponent) {
-		names = append(names, a.Subject)
-	}
-	if s.rechecked.IsZero() || refused {
-		s.noRoom = false
-		registered := s.Registry.Registered()
-		for i := range registered.Components {
-			name := registered.Components[i].Name
-			if before := s.before(OfComponent, name); before == nil || before.State == Resolved {
-				names = append(names, name)
-			}
-		}
-	}
-	made, err := s.components(ctx, names)
+	made, err := s.components(ctx, s.toRecheck(refused || s.rechecked.IsZero()))
 	if err != nil {
 		return err
 	}
+	s.noRoom = false
 	if err := s.make(ctx, made, nil); err != nil {
+		s.noRoom = s.noRoom || refused
 		return err
 	}
 	tooMany, changes, err := ofTooMany(s.before(OfAlerts, "open"), refused || s.noRoom, s.book.room(), s.MaxOpen, now)
@@ -42,6 +30,25 @@ func (s *shift) recheck(ctx context.Context) error {
 		return err
 	}
 	return s.keep(ctx, tooMany)
+}
+
+// toRecheck is the names of the components whose alerts fire, or of all that are registered too.
+func (s *shift) toRecheck(all bool) []string {
+	var names []string
+	for _, a := range s.book.firing(OfComponent) {
+		names = append(names, a.Subject)
+	}
+	if !all {
+		return names
+	}
+	registered := s.Registry.Registered()
+	for i := range registered.Components {
+		name := registered.Components[i].Name
+		if before := s.before(OfComponent, name); before == nil || before.State == Resolved {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // keep writes an alert for which there is always room.

@@ -1,7 +1,10 @@
 package alert_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/countersign-dev/countersign/internal/alert"
+	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
 )
 
@@ -229,6 +233,44 @@ func TestAlerter_keepsNoMoreAlertsThanTheLimitAndSaysSo(t *testing.T) {
 				t.Errorf("%d alerts are kept", len(on.alerts))
 			}
 		})
+	})
+}
+
+// forgetful is a history in which nothing is found for a while.
+type forgetful struct {
+	*database
+
+	away atomic.Bool
+}
+
+func (f *forgetful) Known(ctx context.Context, names []string) ([]registry.Known, error) {
+	if f.away.Load() {
+		return nil, errDown
+	}
+	return f.database.Known(ctx, names)
+}
+
+// TestAlerter_alertsLaterWhatHadNoRoomThoughReadingFailed has nothing happen to what is
+// left out, so that only looking again finds it.
+func TestAlerter_alertsLaterWhatHadNoRoomThoughReadingFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on, to := newDatabase("c-0", "c-1", "c-2"), &endpoint{}
+		for _, name := range []string{"c-0", "c-1", "c-2"} {
+			on.probed(t, name, false)
+		}
+		history := &forgetful{database: on}
+		alerts(t, on, to, hook(), func(o *alert.Options) { o.MaxOpen, o.History = 2, history })
+		pass(time.Minute)
+		history.away.Store(true)
+		pass(time.Minute)
+		history.away.Store(false)
+		on.probed(t, "c-0", true)
+		on.probed(t, "c-1", true)
+		pass(alert.SoonAgain + 2*time.Minute)
+		if got := on.firing(); !slices.Contains(got, "component:c-2") {
+			t.Errorf("when there is room again there fire %v", got)
+		}
 	})
 }
 
