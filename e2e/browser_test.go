@@ -47,7 +47,7 @@ func (s *scene) visits(t *testing.T) []visit {
 	of := map[string][]string{
 		"overview": {""}, "components": {"", "?status=unavailable", "?search=scan", "?attention=needed"}, "runs": {""}, "agents": {"", "?order=verdicts"}, "connect": {""},
 		"tasks":     {"", "?status=pending", "?status=verified", "?status=rejected"},
-		"component": {"sast", "scanner", "tickets", "writer", "scan-image", "handbook", "warehouse", "files", "critic"},
+		"component": {"sast", "scanner", "tickets", "writer", "scan-image", "handbook", "warehouse", "files", "critic", "scanner-eu", "retired"},
 		"run":       {"release", "nightly", "eu-nightly", "one-off"}, "agent": {"night-bot", "builder-2"},
 		"task": {s.tasks["lineage-2"], s.tasks["claimed"], s.tasks["pending"], s.tasks["verified"], s.tasks["new"]},
 	}

@@ -37,7 +37,7 @@ func (s *scene) past(t *testing.T) {
 	now := time.Now()
 	s.tasks = liveThrough(t, database, now, sceneTasks())
 
-	loaded, err := config.Load(filepath.Join(s.folder, "countersign.yaml"))
+	loaded, err := config.Load(s.pastFile(t))
 	must(t, err)
 	at := now.Add(-scenePast - sceneBeat)
 	examined := examiner.New(examiner.Options{
@@ -62,6 +62,17 @@ func (s *scene) past(t *testing.T) {
 			must(t, err)
 		}
 	}
+}
+
+// pastFile writes the configuration of the past: with a component that is no longer
+// registered, and another address of one that was defined anew.
+func (s *scene) pastFile(t *testing.T) string {
+	t.Helper()
+	retired := fmt.Sprintf("components:\n  retired: {kind: mcp_server, url: %q}\n", s.listen(t, "tickets"))
+	moved := strings.NewReplacer("components:\n", retired, "http://127.0.0.1:9\"", "http://127.0.0.1:9/before\"")
+	file := filepath.Join(s.folder, "past.yaml")
+	writeFile(t, file, moved.Replace(readFile(t, filepath.Join(s.folder, "countersign.yaml"))))
+	return file
 }
 
 // variable is one of the environment of the scene.

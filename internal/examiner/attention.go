@@ -11,9 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// pressing is a place among components that need attention: the most pressing come
-// first, of those that press alike the ones that runs want most, and of these in the
-// order of their names.
+// pressing is a place among components that need attention: first what makes a run
+// refuse, then what makes one start on a fallback; then by their urgency, then what a
+// slot names, then by their names.
 type pressing struct {
 	urgency registry.Urgency
 	need    registry.Need
@@ -21,7 +21,10 @@ type pressing struct {
 }
 
 func (p pressing) compare(with pressing) int {
-	return cmp.Or(cmp.Compare(p.urgency, with.urgency), cmp.Compare(p.need, with.need), strings.Compare(p.name, with.name))
+	return cmp.Or(
+		cmp.Compare(min(p.need, registry.NeedSlot), min(with.need, registry.NeedSlot)),
+		cmp.Compare(p.urgency, with.urgency), cmp.Compare(p.need, with.need), strings.Compare(p.name, with.name),
+	)
 }
 
 // pressingRow is a component at its place.
@@ -43,9 +46,12 @@ func pressingOf(one *row, wants map[string]registry.Wanted) pressingRow {
 // wantsOf is what runs want of components, of which rows are all, in the order of their
 // names.
 func wantsOf(of *present, rows []*row) map[string]registry.Wanted {
-	return of.whole.Wants(func(name string) bool {
+	return of.whole.Wants(func(name string) registry.Fit {
 		i, is := slices.BinarySearch(of.names, name)
-		return is && rows[i].fills
+		if !is {
+			return registry.FitsNot
+		}
+		return rows[i].fit
 	})
 }
 

@@ -95,7 +95,7 @@ func TestAttention_putsFirstWhatRunsNeed(t *testing.T) {
 			t.Errorf("at place %d are %s and %s, want %s", i, told.Components[i].Name, page.Components[i].Name, fleetName(want))
 		}
 	}
-	if got, want := told.Wants[fleetName(4)], (registry.Wanted{Need: registry.NeedRefuses, Slot: "search", Run: "nightly"}); got != want {
+	if got, want := told.Wants[fleetName(4)], (registry.Wanted{Need: registry.NeedRefuses, Run: "nightly"}); got != want {
 		t.Errorf("of the first it wants %+v, want %+v", got, want)
 	}
 	b.clock.pass(time.Second)

@@ -36,21 +36,19 @@ func (e *Examiner) Attention(ctx context.Context, limit int) (registry.Attention
 		return registry.Attention{}, err
 	}
 	told := registry.Attention{Components: []registry.Reading{}, Wants: map[string]registry.Wanted{}}
-	filling := map[string]bool{}
+	fits := map[string]registry.Fit{}
 	for i := range readings {
 		told.Counts.Count(readings[i].Status, readings[i].Urgency())
-		filling[readings[i].Name] = readings[i].CanFill()
+		fits[readings[i].Name] = readings[i].Fit()
 	}
-	wants := e.Registered().Wants(func(name string) bool { return filling[name] })
-	needOf := func(name string) registry.Need {
-		if wanted, is := wants[name]; is {
-			return wanted.Need
+	wants := e.Registered().Wants(func(name string) registry.Fit { return fits[name] })
+	placeOf := func(r *registry.Reading) pressing {
+		if wanted, is := wants[r.Name]; is {
+			return pressing{r.Urgency(), wanted.Need, r.Name}
 		}
-		return registry.NeedNone
+		return pressing{r.Urgency(), registry.NeedNone, r.Name}
 	}
-	slices.SortStableFunc(readings, func(a, b registry.Reading) int {
-		return cmp.Or(cmp.Compare(a.Urgency(), b.Urgency()), cmp.Compare(needOf(a.Name), needOf(b.Name)))
-	})
+	slices.SortFunc(readings, func(a, b registry.Reading) int { return placeOf(&a).compare(placeOf(&b)) })
 	told.Components = readings[:min(len(readings), cmp.Or(limit, registry.DefaultPage))]
 	for i := range told.Components {
 		if wanted, is := wants[told.Components[i].Name]; is {

@@ -326,10 +326,10 @@ func (g *Glance) Readings(ctx context.Context) ([]registry.Reading, error) {
 	return readings, nil
 }
 
-// Attention tells what a person should look at first: components by their urgency,
-// then by what runs want of them, then their names, at most limit (1 to registry.MaxPage; 0 for
-// registry.DefaultPage), and how many there are. Those that need no attention come
-// last. Faults: InvalidArgument, Unavailable.
+// Attention tells what a person should look at first: what makes a run refuse or start
+// on a fallback, then the others by their urgency, at most limit (1 to registry.MaxPage;
+// 0 for registry.DefaultPage), and how many there are. Those that need no attention
+// come last. Faults: InvalidArgument, Unavailable.
 func (g *Glance) Attention(ctx context.Context, limit int) (registry.Attention, error) {
 	limit, err := checkLimit(limit)
 	if err != nil {

@@ -1,6 +1,7 @@
 package examiner
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ type row struct {
 	known   registry.Known
 	status  registry.Status
 	urgency registry.Urgency
-	fills   bool      // a slot, going by its status
+	fit     registry.Fit
 	until   time.Time // when the clock alone changes the status; zero when it does not
 }
 
@@ -36,7 +37,7 @@ type row struct {
 func newRow(of *entry, known registry.Known, at time.Time) *row {
 	reading := of.read(known, at)
 	return &row{
-		of: of, known: known, status: reading.Status, urgency: reading.Urgency(), fills: reading.CanFill(),
+		of: of, known: known, status: reading.Status, urgency: reading.Urgency(), fit: reading.Fit(),
 		until: of.component.UntilAs(of.registration, known, at),
 	}
 }
@@ -60,10 +61,8 @@ func (s *sight) sort() {
 		}
 	}
 	s.pressing = make([]pressingRow, 0, len(s.rows))
-	for _, urgency := range registry.Urgencies() {
-		for _, need := range registry.Needs() {
-			s.pressing = append(s.pressing, byPlace[pressing{urgency: urgency, need: need}]...)
-		}
+	for _, group := range slices.SortedFunc(maps.Keys(byPlace), pressing.compare) {
+		s.pressing = append(s.pressing, byPlace[group]...)
 	}
 }
 

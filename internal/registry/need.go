@@ -2,14 +2,14 @@ package registry
 
 import "slices"
 
-// Need orders components that press alike by what runs want of them, going by their
-// statuses; the least comes first.
+// Need orders components by what runs want of them, going by their statuses; the least
+// comes first.
 type Need int
 
 // The needs.
 const (
-	NeedRefuses  Need = iota // nothing that a run requires it for, or in its place, is healthy
-	NeedFallback             // a run starts with a fallback in its place
+	NeedRefuses  Need = iota // a run requires a slot, and nothing that the slot names fits
+	NeedFallback             // a run has a slot whose primary it is, and can but start on a fallback
 	NeedSlot                 // a slot names it
 	NeedNone
 )
@@ -20,30 +20,26 @@ func Needs() []Need { return []Need{NeedRefuses, NeedFallback, NeedSlot, NeedNon
 // Wanted is what a run wants of a component that is not healthy.
 type Wanted struct {
 	Need Need
-	Slot string // that it is named by; empty with NeedNone
-	Run  string // the first one that Need is of; empty with NeedSlot and NeedNone
+	Run  string // the first one that Need is of; empty with NeedSlot
 }
 
-// Wants tells what runs want of the components that cannot fill a slot going by their
-// statuses, where that is more than nothing. A preflight does not go by the statuses: it
-// probes, and judges.
-func (r *Registered) Wants(canFill func(name string) bool) map[string]Wanted {
-	wants := map[string]Wanted{}
-	runs := r.wantingRuns()
+// Wants tells what runs want of the components that are not known to fit, where that is
+// more than nothing.
+func (r *Registered) Wants(fit func(name string) Fit) map[string]Wanted {
+	wants, runs := map[string]Wanted{}, r.wantingRuns()
 	for i := range r.Slots {
 		slot := &r.Slots[i]
-		anyFills := slices.ContainsFunc(slot.Components(), canFill)
-		by := runs[slot.Name]
-		for _, name := range slot.Components() {
-			if canFill(name) {
+		names, by := slot.Components(), runs[r.Slots[i].Name]
+		nothingFits := !slices.ContainsFunc(names, func(name string) bool { return fit(name) != FitsNot })
+		for _, name := range names {
+			wanted := Wanted{Need: NeedSlot}
+			switch fits := fit(name); {
+			case fits == Fits:
 				continue
-			}
-			wanted := Wanted{Need: NeedSlot, Slot: slot.Name}
-			switch {
-			case !anyFills && by.requires != "":
-				wanted.Need, wanted.Run = NeedRefuses, by.requires
-			case anyFills && name == slot.Primary && by.has != "":
-				wanted.Need, wanted.Run = NeedFallback, by.has
+			case nothingFits && by.requires != "":
+				wanted = Wanted{NeedRefuses, by.requires}
+			case fits == FitsNot && !nothingFits && name == slot.Primary && by.has != "":
+				wanted = Wanted{NeedFallback, by.has}
 			}
 			if before, is := wants[name]; !is || wanted.Need < before.Need {
 				wants[name] = wanted

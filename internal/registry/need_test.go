@@ -18,23 +18,48 @@ func TestWants_saysWhatMakesARunRefuseOrStartOnAFallback(t *testing.T) {
 			{Name: "unused", Primary: "spare"},
 			{Name: "fine", Primary: "well", Fallbacks: []string{"dead"}},
 			{Name: "both", Primary: "late", Fallbacks: []string{"worse"}},
+			{Name: "hoped", Primary: "broken", Fallbacks: []string{"silent"}},
+			{Name: "begun", Primary: "new", Fallbacks: []string{"well"}},
 		},
 		Runs: []registry.Run{
 			{Name: "hourly", Slots: []registry.RunSlot{{Slot: "empty"}, {Slot: "optional"}}},
 			{Name: "nightly", Slots: []registry.RunSlot{required("empty"), {Slot: "served"}, required("fine")}},
-			{Name: "weekly", Slots: []registry.RunSlot{required("empty"), required("served")}},
+			{Name: "weekly", Slots: []registry.RunSlot{required("empty"), required("served"), required("hoped"), required("begun")}},
 		},
 	}
-	got := registered.Wants(func(name string) bool { return name == "well" })
+	fits := map[string]registry.Fit{"well": registry.Fits, "silent": registry.FitUnsure, "new": registry.FitUnsure}
+	got := registered.Wants(func(name string) registry.Fit { return fits[name] })
 	want := map[string]registry.Wanted{
-		"dead":  {Need: registry.NeedRefuses, Slot: "empty", Run: "nightly"},
-		"gone":  {Need: registry.NeedRefuses, Slot: "empty", Run: "nightly"},
-		"late":  {Need: registry.NeedFallback, Slot: "served", Run: "nightly"},
-		"worse": {Need: registry.NeedSlot, Slot: "served"},
-		"idle":  {Need: registry.NeedSlot, Slot: "optional"},
-		"spare": {Need: registry.NeedSlot, Slot: "unused"},
+		"dead":   {Need: registry.NeedRefuses, Run: "nightly"},
+		"gone":   {Need: registry.NeedRefuses, Run: "nightly"},
+		"late":   {Need: registry.NeedFallback, Run: "nightly"},
+		"worse":  {Need: registry.NeedSlot},
+		"idle":   {Need: registry.NeedSlot},
+		"spare":  {Need: registry.NeedSlot},
+		"broken": {Need: registry.NeedFallback, Run: "weekly"},
+		"silent": {Need: registry.NeedSlot},
+		"new":    {Need: registry.NeedSlot},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("runs want (-want +got):\n%s", diff)
+	}
+}
+
+func TestReading_fitsByItsStatus(t *testing.T) {
+	for _, each := range []struct {
+		reading registry.Reading
+		want    registry.Fit
+	}{
+		{registry.Reading{Status: registry.Available}, registry.Fits},
+		{registry.Reading{Status: registry.Available, Drifting: registry.DriftWarns, Degraded: true}, registry.Fits},
+		{registry.Reading{Status: registry.Available, Drifting: registry.DriftBlocks}, registry.FitsNot},
+		{registry.Reading{Status: registry.Unavailable}, registry.FitsNot},
+		{registry.Reading{Status: registry.Unknown}, registry.FitUnsure},
+		{registry.Reading{Status: registry.Unknown, Drifting: registry.DriftBlocks}, registry.FitsNot},
+		{registry.Reading{Status: registry.Probing}, registry.FitUnsure},
+	} {
+		if got := each.reading.Fit(); got != each.want {
+			t.Errorf("%s %s: fit is %d, want %d", each.reading.Status, each.reading.Drifting, got, each.want)
+		}
 	}
 }

@@ -26,7 +26,7 @@ func (s *Slot) View(readings map[string]Reading) SlotView {
 	for _, name := range s.Components() {
 		if reading, ok := readings[name]; ok {
 			view.Components = append(view.Components, reading)
-			if view.Fills == "" && reading.CanFill() {
+			if view.Fills == "" && reading.Fit() == Fits {
 				view.Fills = name
 			}
 		}
@@ -34,9 +34,27 @@ func (s *Slot) View(readings map[string]Reading) SlotView {
 	return view
 }
 
-// CanFill reports whether a component may fill a slot going by its status: it is
-// available, and not blocked.
-func (r *Reading) CanFill() bool { return r.Status == Available && !r.Blocked() }
+// Fit says whether a component fills a slot, going by its status. A preflight does not
+// go by it: it probes.
+type Fit int
+
+// The fits.
+const (
+	FitsNot   Fit = iota // it is unavailable or blocked
+	FitUnsure            // nobody knows; a preflight finds out
+	Fits
+)
+
+// Fit says whether the component fills a slot.
+func (r *Reading) Fit() Fit {
+	switch {
+	case r.Status == Unavailable || r.Blocked():
+		return FitsNot
+	case r.Status == Available:
+		return Fits
+	}
+	return FitUnsure
+}
 
 // Blocked reports whether no preflight takes the component, whatever its status, until
 // somebody has accepted its tools.

@@ -33,7 +33,7 @@ func SearchComponents() Operation[ComponentQuery] {
 		"search", "Only components whose names contain this, whatever its case.", Optional,
 		func(q *ComponentQuery) any { return &q.Search }, longest(registry.MaxName),
 	}).with(Argument[ComponentQuery]{
-		"attention", "Only components that need attention, the most pressing first: unavailable, unknown, with changed tools, degraded or flapping, probing; of each those first without which a run would be refused, then those in whose place it would start with a fallback, then others that a slot names.", Optional,
+		"attention", "Only components that need attention, the most pressing first: those without which a run would be refused, then those in whose place one would start on a fallback at best, going by their statuses; then unavailable, unknown, with changed tools, degraded or flapping, probing, of each those first that a slot names.", Optional,
 		func(q *ComponentQuery) any { return &q.Attention }, oneOf(attentionNeeded),
 	})
 }

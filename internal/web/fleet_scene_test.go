@@ -204,8 +204,8 @@ func (f foreign) lists(made *fleetDouble) {
 	made.readings = append(made.readings, shaky, begun, calm)
 	made.recent["calm"] = []registry.RecentResult{{Outcome: registry.OutcomePassed, Proof: json.RawMessage(`{"healthz":true,"test":true,"listTools":true,"toolCount":3}`)}}
 	made.wants = map[string]registry.Wanted{
-		"scanner": {Need: registry.NeedRefuses, Slot: "recon", Run: "nightly"}, "files": {Need: registry.NeedSlot, Slot: "spare"},
-		"handbook": {Need: registry.NeedFallback, Slot: "draw", Run: "weekly"}, "begun": {Need: registry.NeedRefuses, Slot: "paint", Run: "weekly"},
+		"scanner": {Need: registry.NeedRefuses, Run: "nightly"}, "files": {Need: registry.NeedSlot},
+		"handbook": {Need: registry.NeedFallback, Run: "weekly"}, "begun": {Need: registry.NeedSlot},
 	}
 	made.counts = registry.StatusCounts{Available: 2, Unavailable: 5, Probing: 1, Attention: 7}
 	made.runs = someRuns()

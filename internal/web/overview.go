@@ -127,23 +127,21 @@ func (s *site) fleetPart(ctx context.Context) (fleetPart, error) {
 	}
 	part.Rows, err = s.rows(ctx, told.Components[:min(len(told.Components), part.Need)])
 	for i := range part.Rows {
-		part.Rows[i].Wanted = wantedInWords(&part.Rows[i].Reading, told.Wants[part.Rows[i].Name])
+		part.Rows[i].Wanted = wantedInWords(told.Wants[part.Rows[i].Name])
 	}
 	return part, err
 }
 
 // wantedInWords says what becomes of a run because of a component, going by the statuses
 // as a preflight does not: it probes. It is empty when nothing does.
-func wantedInWords(of *registry.Reading, wanted registry.Wanted) string {
+func wantedInWords(wanted registry.Wanted) string {
 	switch {
 	case wanted.Run == "":
 		return ""
 	case wanted.Need == registry.NeedFallback:
-		return "Run " + wanted.Run + " would start on a fallback."
-	case of.Status == registry.Unavailable || of.Blocked():
-		return "Run " + wanted.Run + " would be refused."
+		return "Run " + wanted.Run + " would start on a fallback at best."
 	}
-	return "Run " + wanted.Run + " has nothing known to be healthy for " + wanted.Slot + "."
+	return "Run " + wanted.Run + " would be refused."
 }
 
 // countsOf are the counts in the order in which statuses are counted.
