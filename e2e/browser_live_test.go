@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestPages_areLive(t *testing.T) { //nolint:tparallel // its parts share the
 	for _, each := range []struct {
 		name  string
 		watch func(*testing.T, *scene, *browser)
-	}{{"turn red", turnRed}, {"work appears", workAppears}, {"leave hidden", leaveHidden}, {"survive a restart", surviveRestart}} {
+	}{{"turn red", turnRed}, {"work appears", workAppears}, {"leave hidden", leaveHidden}, {"stand still", standStill}, {"survive a restart", surviveRestart}} {
 		t.Run(each.name, func(t *testing.T) { each.watch(t, s, b) })
 	}
 }
@@ -113,6 +114,31 @@ func surviveRestart(t *testing.T, s *scene, b *browser) {
 	}
 	p.isFine(t, "after the restart")
 	s.servers["scanner"].mood.Store(int32(moodWell))
+}
+
+// standStill stops the server under an open page as a machine that hangs does: nothing
+// is refused, and no connection ends.
+func standStill(t *testing.T, s *scene, b *browser) {
+	p := b.tab(t, s.address)
+	before := s.listeners(t)
+	p.open(t, "/components")
+	eventually(t, "an open page does not listen", func() bool { return s.listeners(t) == before+1 })
+	must(t, s.serve.signal(syscall.SIGSTOP))
+	goesOn := sync.OnceFunc(func() { must(t, s.serve.signal(syscall.SIGCONT)) })
+	defer goesOn()
+	const ages = `[...document.querySelectorAll('[data-live] time[data-age]')].map(each => each.textContent).join()`
+	evaluate[bool](t, p, `(window.stopped = Date.now(), window.ages = `+ages+`, true)`)
+	p.eventually(t, "ages stand still while nothing is told yet", `window.ages !== `+ages+` && document.querySelector('#link').hidden`)
+	p.isLost(t)
+	if since := evaluate[string](t, p, `document.querySelector('#link').textContent`); !evaluate[bool](t, p, `(() => {
+		const since = new Date(document.querySelector('#link').textContent.match(/since (.*?): this/)[1].replace(' ', 'T')).getTime();
+		return since <= window.stopped && since > window.stopped - 15_000;
+	})()`) {
+		t.Errorf("it is not the time of the server's last word, which stopped at %s: %s", evaluate[string](t, p, `new Date(window.stopped).toString()`), since)
+	}
+	goesOn()
+	p.eventually(t, "the page does not become live again", `document.querySelector('#link').hidden && !document.body.classList.contains('stale')`)
+	p.heard() // that requests were given up
 }
 
 // isLost looks at a page that nobody keeps up to date.

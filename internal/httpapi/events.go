@@ -23,6 +23,9 @@ const (
 	// tickTime is how often a stream says that time has passed, whatever else it
 	// tells: ages grow, and a status depends on the clock.
 	tickTime = 30 * time.Second
+	// beatTime is how long a stream is silent at most: who hears nothing for much
+	// longer is connected to nobody. It costs a few bytes, and asks nobody.
+	beatTime = 5 * time.Second
 	// retryTime is how long a client that lost the stream waits before it comes again.
 	retryTime = 2 * time.Second
 )
@@ -57,7 +60,7 @@ func (a API) eventRoute(ending <-chan struct{}) route {
 		about: about{
 			id: operation.Name, tag: "events", summary: "Follow what happens",
 			description: "Server-sent events. Each says only where to look: the event task has a TaskEvent as its data, component a ComponentEvent, run a RunEvent. " +
-				"ready comes first and says where the stream stands, reset that events are missing, so that all has to be read anew, and tick, every 30 seconds whatever else is told, that time has passed, by which a status may have become unknown; the data of these three is {}. " +
+				"ready comes first and says where the stream stands, reset that events are missing, so that all has to be read anew, tick, every 30 seconds whatever else is told, that time has passed, by which a status may have become unknown, and beat, after 5 seconds in which nothing else was told, that the server is there; the data of these four is {}. " +
 				"The id of the last event, which may be that of ready, resumes the stream without a gap.",
 		},
 		method: http.MethodGet, path: "/events", group: streams, status: http.StatusOK, parameters: parameters,
@@ -144,25 +147,36 @@ type stream struct {
 }
 
 // run tells a client where it stands, and of what happens until ctx ends, the feed
-// does, or the client does not read, and every tick that one is over.
+// does, or the client does not read, every tick that one is over, and that it is
+// there after each beatTime in which it told nothing.
 func (s *stream) run(ctx context.Context, of *feed.Subscription) {
-	due := time.Now().Add(s.tick)
+	due, told := time.Now().Add(s.tick), time.Now()
 	for {
-		waiting, cancel := context.WithDeadline(ctx, due)
+		until := due
+		if beat := told.Add(beatTime); beat.Before(due) {
+			until = beat
+		}
+		waiting, cancel := context.WithDeadline(ctx, until)
 		out, err := s.next(waiting, of)
 		cancel()
 		if ctx.Err() != nil || err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return // the client comes again, and is told then
 		}
-		if len(out) > 0 && s.send(out) != nil {
+		now := time.Now()
+		switch {
+		case !now.Before(due):
+			due = now.Add(s.tick)
+			out = append(out, s.says("tick", of)...)
+		case len(out) == 0 && !now.Before(until):
+			out = s.says("beat", of)
+		}
+		if len(out) == 0 {
+			continue
+		}
+		if s.send(out) != nil {
 			return
 		}
-		if now := time.Now(); !now.Before(due) {
-			due = now.Add(s.tick)
-			if s.send(s.says("tick", of)) != nil {
-				return
-			}
-		}
+		told = now
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,10 +117,70 @@ func TestEvents_beginOnceTheServerKnowsWhereItIs(t *testing.T) {
 		told := httptest.NewRecorder()
 		(&stream{w: told, wanted: schema.Subject[feed.Kind]{Run: "yearly"}, tick: tickTime}).run(ctx, subscription)
 		ran.Wait()
-		got := told.Body.String()
+		got := regexp.MustCompile(`(id: .*\n)?event: beat\ndata: {}\n\n`).ReplaceAllString(told.Body.String(), "")
 		want := "event: tick\ndata: {}\n\nid: 0-N\nevent: ready\ndata: {}\n\nid: 0-N\nevent: tick\ndata: {}\n\n"
 		if regexp.MustCompile(`0-[1-9]\d*`).ReplaceAllString(got, "0-N") != want {
 			t.Errorf("it is told\n%s", got)
 		}
 	})
+}
+
+// quiet is a store in which nothing happens, which counts who asks it.
+type quiet struct {
+	restless
+
+	asked atomic.Int64
+}
+
+func (q *quiet) Events(context.Context, feed.Position, int) ([]feed.Event, error) {
+	q.asked.Add(1)
+	return nil, nil
+}
+
+// An open page takes a server that tells it nothing for three beats for one that is gone.
+func TestEvents_tellASilentClientThatTheServerIsThere(t *testing.T) {
+	const rounds = 4
+	asked := map[bool]int64{}
+	for _, listens := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &quiet{}
+			follower := feed.NewFollower(feed.Options{Store: store, Now: time.Now})
+			ctx, stop := context.WithTimeout(t.Context(), rounds*tickTime+time.Second)
+			defer stop()
+			var ran sync.WaitGroup
+			ran.Go(func() { _ = follower.Run(ctx) })
+			synctest.Wait()
+			subscription, err := follower.Subscribe(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer subscription.Close()
+			told := &spaced{ResponseRecorder: httptest.NewRecorder(), last: time.Now()}
+			if listens {
+				(&stream{w: told, tick: tickTime}).run(ctx, subscription)
+			}
+			ran.Wait()
+			asked[listens] = store.asked.Load()
+			all := told.Body.String()
+			if beats, ticks := strings.Count(all, "event: beat\ndata: {}\n\n"), strings.Count(all, "event: tick\n"); listens && (beats != rounds*5 || ticks != rounds || told.longest != beatTime) {
+				t.Errorf("who listens hears %d beats and %d ticks, and nothing for %v", beats, ticks, told.longest)
+			}
+		})
+	}
+	if asked[true] > asked[false]+rounds { // Beats and ticks are 24.
+		t.Errorf("the store is asked %d times while one listens, and %d times while nobody does", asked[true], asked[false])
+	}
+}
+
+// spaced notes for how long it is told nothing at most.
+type spaced struct {
+	*httptest.ResponseRecorder
+
+	last    time.Time
+	longest time.Duration
+}
+
+func (s *spaced) Write(p []byte) (int, error) {
+	s.longest, s.last = max(s.longest, time.Since(s.last)), time.Now()
+	return s.ResponseRecorder.Write(p)
 }

@@ -16,8 +16,9 @@
 // Where the stream stood when the server began to make the page stands in data-after;
 // the first stream goes on from there, so that nothing between the two is missed.
 //
-// A page that nobody keeps up to date any more says so at its top and shows no status
-// as one that counts now: its body has the class stale. Ages go on meanwhile.
+// A page that nobody keeps up to date any more says so at its top, with the time of
+// the last word from the server, and shows no status as one that counts now: its body
+// has the class stale. Ages go on by the clock of this machine at all times.
 
 const eventsAddress = "/api/v1/events";
 const settleMs = 300; // how long events gather before the page is read again
@@ -25,7 +26,7 @@ const gatherMs = Number(document.body.dataset.gather) || settleMs; // the same, 
 const retryMs = [2000, 5000, 15000, 30000]; // when a stream ended for good; the last one repeats
 const maxTold = 3; // changes that are told in words at once
 const graceMs = 3000; // how long a page that is not live keeps it to itself
-const silenceMs = 75_000; // without any event: the server ticks more often, so the stream is lost
+const silenceMs = 15_000; // without any event: the server tells one every 5 s at least, so the stream is lost
 const readMs = 15_000; // how long a page may take to be read again
 const secondMs = 1000;
 
@@ -65,8 +66,9 @@ function noteDrawn() {
   drawn = Number.isNaN(made) ? undefined : { made, read: Date.now() };
 }
 
-// grow writes how long ago the moments of the page are by now.
+// grow writes how long ago the moments of the page are by now, and does so again.
 function grow() {
+  setTimeout(grow, secondMs);
   if (!drawn) return;
   const now = drawn.made + Math.max(Date.now() - drawn.read, 0);
   for (const time of document.querySelectorAll("time[data-age]")) {
@@ -210,17 +212,19 @@ async function readAgain() {
   const request = new AbortController();
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(readMs)]);
   reading = request;
+  const known = heard; // Of what is told from here on, the page shows nothing if it cannot be read.
   try {
     const answer = await fetch(location.href, { signal, cache: "no-store", headers: { Accept: "text/html", "Countersign-Again": "1" } });
     const read = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (request.signal.aborted) return;
     if (answer.status < 500 && read.getElementById("main")) {
       take(read);
-      if (lostAt) lostAt = new Date();
+      heard = new Date();
+      if (lostAt) lostAt = heard;
     }
-    link(answer.status < 500 && stream?.readyState === EventSource.OPEN);
+    link(answer.status < 500 && stream?.readyState === EventSource.OPEN, known);
   } catch {
-    if (!request.signal.aborted) link(false); // It is read again when the stream is back, or with its next event.
+    if (!request.signal.aborted) link(false, known); // It is read again when the stream is back, or with its next event.
   } finally {
     if (reading === request) reading = undefined;
     if (again && stream) concern(gatherMs);
@@ -240,9 +244,9 @@ function leaveReading() {
 let stream; // the EventSource while the page is visible
 let retrying; // the timer until the next attempt
 let attempts = 0;
-let lostAt; // since when the page is not live
+let heard = new Date(); // the last word from the server: an event, or the page itself
+let lostAt; // since when the page is not live: the last word by which it was
 let grace; // the timer until it says so
-let growing; // the timer of the ages while it says so
 let silence; // the timer until a stream that tells nothing counts as lost
 
 function open() {
@@ -253,7 +257,7 @@ function open() {
   listen();
   stream.addEventListener("open", () => {
     attempts = 0;
-    listen();
+    hear();
     if (lostAt || !after) concern(); // What happened meanwhile was told to nobody.
     else link(true);
   });
@@ -261,7 +265,7 @@ function open() {
     link(false);
     if (stream?.readyState === EventSource.CLOSED) retry(); // Else it connects again by itself.
   });
-  for (const told of ["ready", "task", "component", "run", "reset", "tick"]) stream.addEventListener(told, listen);
+  for (const told of ["ready", "task", "component", "run", "reset", "tick", "beat"]) stream.addEventListener(told, hear);
   for (const [kind, subject] of [["task", "task_id"], ["component", "component"], ["run", "run"]]) {
     stream.addEventListener(kind, (event) => {
       const told = JSON.parse(event.data);
@@ -284,28 +288,35 @@ function retry() {
   retrying = setTimeout(open, retryMs[Math.min(attempts++, retryMs.length - 1)]);
 }
 
+// hear notes a word from the server.
+function hear() {
+  heard = new Date();
+  listen();
+}
+
 // listen waits for the next event. A server that hangs, and a network that is gone,
-// end no stream.
+// end no stream. Such a silence has lasted already, and is said at once.
 function listen() {
   clearTimeout(silence);
   silence = setTimeout(() => {
-    link(false);
+    lostAt ??= heard;
+    sayLost();
     retry();
   }, silenceMs);
 }
 
-// link notes whether the page is live. It is said when it lasts.
-function link(live) {
+// link notes whether the page is live, and if it is not, by when it was last known to
+// be. That it is not is said when it lasts.
+function link(live, known = heard) {
   if (!live) {
-    lostAt ??= new Date();
+    lostAt ??= known;
     if (document.body.classList.contains("stale")) sayLost();
     else grace ??= setTimeout(sayLost, graceMs);
     return;
   }
   lostAt = undefined;
   clearTimeout(grace);
-  clearTimeout(growing);
-  grace = growing = undefined;
+  grace = undefined;
   document.body.classList.remove("stale");
   const mark = element("link");
   mark.hidden = true;
@@ -318,33 +329,30 @@ function sayLost() {
   const words = `Not live since ${localTime.format(lostAt)}: this page shows what was known then.`;
   mark.hidden = false;
   if (mark.textContent !== words) mark.textContent = words;
-  growing ??= setTimeout(growOn, secondMs);
 }
 
-function growOn() {
-  grow();
-  growing = setTimeout(growOn, secondMs);
+// comeBack makes a page live that was away; until it is, it is not taken for one.
+function comeBack() {
+  link(false);
+  concern();
+  open();
 }
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) {
     close();
     leaveReading();
-    lostAt ??= new Date(); // It is up to date to here, should it not be read again.
+    lostAt ??= heard; // It is up to date to here, should it not be read again.
   } else if (topics.size) {
-    concern();
-    open();
+    comeBack();
   }
 });
 addEventListener("pagehide", () => {
   close();
-  lostAt ??= new Date();
+  lostAt ??= heard;
 });
 addEventListener("pageshow", (event) => {
-  if (event.persisted && topics.size) {
-    concern();
-    open();
-  }
+  if (event.persisted && topics.size) comeBack();
 });
 
 // Forms that take long: the answer is taken without leaving the page.
@@ -366,6 +374,7 @@ document.addEventListener("submit", async (event) => {
     const told = read.getElementById("outcome")?.textContent.trim();
     if (answer.ok && told) {
       take(read);
+      heard = new Date();
       outcome.textContent = told;
       history.replaceState(null, "", new URL(answer.url).pathname); // The page shows the newest result from now on.
     } else outcome.textContent = read.querySelector(".lead")?.textContent ?? `The server answered ${answer.status}.`;
@@ -382,5 +391,6 @@ document.addEventListener("submit", async (event) => {
 
 localise(document);
 noteDrawn();
-if (document.hidden) lostAt = new Date(); // As when it is hidden later.
+grow();
+if (document.hidden) lostAt = heard; // As when it is hidden later.
 open();
