@@ -26,7 +26,7 @@ const programName = "countersign"
 const (
 	exitYes = 0 // the answer is yes
 	exitNo  = 1 // the answer is no: a refused claim or verdict, a failed probe
-	exitAsk = 2 // the question could not be asked: usage, configuration, I/O
+	exitAsk = 2 // the question could not be asked: usage, configuration, I/O, a probe that is undecided
 )
 
 // Surroundings is all that a command may touch of the process it runs in.
@@ -172,8 +172,11 @@ func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) 
 // report prints why a command failed and returns its exit code. With --json a
 // fault goes to standard output in the shape of a tool error.
 func report(around Surroundings, asJSON bool, err error) int {
-	if errors.Is(err, errNo) {
+	switch {
+	case errors.Is(err, errNo):
 		return exitNo
+	case errors.Is(err, errUndecided):
+		return exitAsk
 	}
 	coded, ok := fault.Of(err)
 	if !ok {

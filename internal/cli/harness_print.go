@@ -43,26 +43,26 @@ func harnessTable(result *registry.HarnessResult, paint painter) string {
 
 // partLines are a line for each part, and return the causes of those that failed.
 func partLines(out *strings.Builder, result *registry.HarnessResult, paint painter) []registry.Cause {
-	fmt.Fprintf(out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "part", "lamp", "latency", "detail")))
+	var lines []gateLine
 	var causes []registry.Cause
 	for _, part := range registry.HarnessParts() {
 		got := result.Part(part)
 		if got == nil {
 			continue
 		}
-		words, shown := reason(*got), lamp(got.OK, paint)
+		line := lineOf(string(part), *got, reason(*got))
 		switch {
 		case result.NotJudged(part):
-			words, shown = "not judged", paint.dim("--")+"    "
+			line.detail, line.lamp = "not judged", ""
 		case !got.OK && !slices.Contains(causes, got.Cause):
 			causes = append(causes, got.Cause)
 		}
-		latency := ""
-		if got.LatencyMs > 0 {
-			latency = fmt.Sprintf("%.1f ms", got.LatencyMs)
+		if got.LatencyMs <= 0 {
+			line.latency = ""
 		}
-		fmt.Fprintf(out, "  %-*s%s%12s   %s\n", firstWidth, part, shown, latency, besideGate(paint, words))
+		lines = append(lines, line)
 	}
+	gateTable(out, "part", lines, paint)
 	return causes
 }
 

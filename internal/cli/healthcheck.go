@@ -31,15 +31,12 @@ func (c *healthcheckCommand) Run(ctx context.Context, p *process) error {
 		err = printJSON(p.Out, got)
 	} else {
 		paint := painterFor(p.Out, p.Getenv)
-		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n%s", strings.TrimSpace(lamp(got.OK, paint)), reason(got), got.LatencyMs, addressHint(server, got))
+		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n%s", lamp(outcomeOf(got), 0, paint), reason(got), got.LatencyMs, addressHint(server, got))
 	}
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)
 	}
-	if !got.OK {
-		return errNo
-	}
-	return nil
+	return answered(outcomeOf(got))
 }
 
 // addressHint is a line for whoever gave the address of the page itself.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -11,8 +10,7 @@ import (
 func knowledgeBaseTable(result *registry.KnowledgeBaseResult, by typed, paint painter) string {
 	var out strings.Builder
 	gates, retrieve := &result.Gates, &result.Retrieve
-	gateLines(&out, gates, paint)
-	fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n", firstWidth, "retrieve", lamp(retrieve.OK, paint), retrieve.LatencyMs, besideGate(paint, reason(retrieve.GateResult)))
+	gateTable(&out, "gate", append(gateLines(gates), lineOf("retrieve", retrieve.GateResult, reason(retrieve.GateResult))), paint)
 	all := hints(gates, nil, by)
 	if entry, failed := retrieve.Cause.Entry(); failed && !hasCause(gates, retrieve.Cause) {
 		all = append(all, hint{text: "retrieve: " + entry.Sentence + " " + targeted(entry.Hint, gates, by)})

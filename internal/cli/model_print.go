@@ -11,7 +11,10 @@ import (
 // else the answer has told.
 func modelTable(result *registry.ModelResult, paint painter) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "  %-*s%s%9.1f ms   %s\n\n", firstWidth, "invoke", lamp(result.Passed(), paint), result.Invoke.LatencyMs, besideGate(paint, reason(result.Invoke)))
+	invoke := lineOf("invoke", result.Invoke, reason(result.Invoke))
+	invoke.lamp = result.Summary().Outcome
+	gateTable(&out, "", []gateLine{invoke}, paint)
+	out.WriteString("\n")
 	for _, cause := range result.Summary().Causes {
 		if entry, known := cause.Entry(); known {
 			row(&out, paint, "hint", entry.Sentence+" "+entry.Hint)

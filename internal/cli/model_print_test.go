@@ -39,7 +39,7 @@ func TestExamination_ofAModelIsShown(t *testing.T) {
 `: passed,
 		`writer  undecided
 
-  invoke      FAIL        0.0 ms   budget: of the 200 tokens for a day (UTC) fewer than the 128 are left that a request is taken to need
+  invoke      undecided        0.0 ms   budget: of the 200 tokens for a day (UTC) fewer than the 128 are left that a request is taken to need
 
   hint        The day's budget of tokens is spent, so the model was not asked.
               Wait for the next day in UTC, raise daily_token_budget, or probe

@@ -47,7 +47,7 @@ func (*probeCommand) Help() string {
 	return "`probe URL` asks the pages of a server and speaks MCP with it. `probe -- COMMAND ARG...` starts a server and ends it again. " +
 		"`probe NAME` probes a component of the configuration file as the patrol does, and records the result; with --explain, --timeout or what says " +
 		"more about the server it is another probe, and nothing is recorded. `probe --mcp-config FILE` probes every server that a client is " +
-		"configured with, all at once; 0 only when all pass. The rules of `network` in the configuration file hold for NAME, " +
+		"configured with, all at once. 0: all passed; 1: a gate failed; 2: none did, but one is undecided, or the question could not be asked. The rules of `network` in the configuration file hold for NAME, " +
 		"and for the others when --config is given."
 }
 
@@ -74,12 +74,16 @@ func (c *probeCommand) Run(ctx context.Context, p *process) error {
 	if err := c.print(p, results, only); err != nil {
 		return fmt.Errorf("print the probe result: %w", err)
 	}
+	return answered(outcomeOfAll(results, only))
+}
+
+// outcomeOfAll is what results say together.
+func outcomeOfAll(results []registry.ProbeResult, only []registry.Gate) registry.Outcome {
+	outcomes := make([]registry.Outcome, len(results))
 	for i := range results {
-		if !holds(&results[i], only) {
-			return errNo
-		}
+		outcomes[i] = outcomeAt(&results[i], only)
 	}
-	return nil
+	return together(outcomes)
 }
 
 // probeAll probes all servers at once, and tells a person at a terminal how far
@@ -128,19 +132,6 @@ func probeSettings(timeout time.Duration) (probe.Settings, error) {
 			With(fault.Field, "timeout").WithHint("Give a time such as 10s.")
 	}
 	return probe.Settings{Timeout: timeout, Version: version, Now: time.Now}, nil
-}
-
-// holds is the answer: every named gate, or all that makes a pass.
-func holds(result *registry.ProbeResult, only []registry.Gate) bool {
-	if len(only) == 0 {
-		return result.Passed()
-	}
-	for _, gate := range only {
-		if !result.Gate(gate).OK {
-			return false
-		}
-	}
-	return true
 }
 
 // print prints one result, or the list of those of a client's file.

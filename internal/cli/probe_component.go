@@ -91,14 +91,13 @@ func printExamination(p *process, found *registry.Examination, result registry.R
 	} else {
 		_, err = io.WriteString(p.Out, examinationText(found, result, only, flags, painterFor(p.Out, p.Getenv)))
 	}
-	probed, hasGates := result.(*registry.ProbeResult)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("print the probe result: %w", err)
-	case hasGates && holds(probed, only), !hasGates && result.Passed():
-		return nil
 	}
-	return errNo
+	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
+		return answered(outcomeAt(probed, only))
+	}
+	return answered(result.Summary().Outcome)
 }
 
 // warnOfTools tells beside a result what it does not say: that the tools are not
@@ -118,14 +117,7 @@ func examinationText(found *registry.Examination, result registry.Result, only [
 	if probed, hasGates := result.(*registry.ProbeResult); hasGates {
 		text = probeTable(probed, only, typed{flags: flags}, paint)
 	} else {
-		verdict := paint.red("FAILED")
-		switch result.Summary().Outcome {
-		case registry.OutcomePassed:
-			verdict = paint.green("passed")
-		case registry.OutcomeUndecided:
-			verdict = paint.yellow("undecided")
-		case registry.OutcomeFailed:
-		}
+		verdict := verdictOn(result.Summary().Outcome, paint)
 		text = fmt.Sprintf("%s  %s\n\n%s", paint.bold(oneLine(found.Name)), verdict, resultText(result, flags, paint))
 	}
 	if found.Drift != nil {

@@ -142,25 +142,25 @@ func probesTable(file string, results []registry.ProbeResult, only []registry.Ga
 	passed := 0
 	width := len("server")
 	for i := range results {
-		if holds(&results[i], only) {
+		if outcomeAt(&results[i], only) == registry.OutcomePassed {
 			passed++
 		}
 		width = max(width, len(shownName(&results[i])))
 	}
-	verdict := paint.green("all passed")
-	if passed < len(results) {
-		verdict = paint.red("FAILED")
+	verdict := verdictOn(outcomeOfAll(results, only), paint)
+	if passed == len(results) {
+		verdict = paint.green("all passed")
 	}
 	asked := ""
 	if len(only) > 0 {
 		asked = " at " + gateNames(only)
 	}
 	fmt.Fprintf(&out, "%s  %d of %d servers pass%s: %s\n\n", paint.bold(visible(file)), passed, len(results), asked, verdict)
-	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s  %-9s%-11s%-11s%s", width, "server", "healthz", "test", "listTools", "found")))
+	fmt.Fprintf(&out, "  %s\n", paint.dim(fmt.Sprintf("%-*s  %-*s%-*s%-*s%s", width, "server", unsureWidth, "healthz", unsureWidth, "test", unsureWidth, "listTools", "found")))
 	for i := range results {
 		result := &results[i]
-		fmt.Fprintf(&out, "  %-*s  %s   %s%s     %s\n", width, shownName(result), lamp(result.Healthz.OK, paint),
-			testLamp(result, paint), lamp(result.ListTools.OK, paint), found(result))
+		fmt.Fprintf(&out, "  %-*s  %s%s%s%s\n", width, shownName(result), lamp(outcomeOf(result.Healthz), unsureWidth, paint),
+			testLamp(result, paint), lamp(outcomeOf(result.ListTools.GateResult), unsureWidth, paint), found(result))
 	}
 	if lines := manyHints(results, only); len(lines) > 0 {
 		out.WriteString("\n")
@@ -179,7 +179,7 @@ func testLamp(result *registry.ProbeResult, paint painter) string {
 	if isCanaryMissing(result) {
 		return paint.red(notAsked) + "  "
 	}
-	return lamp(result.Test.OK, paint) + "     "
+	return lamp(outcomeOf(result.Test), unsureWidth, paint)
 }
 
 // shownName is the name of a server in a table of many.
@@ -190,10 +190,15 @@ func shownName(result *registry.ProbeResult) string {
 // nameWidth bounds the column of names, in bytes.
 const nameWidth = 32
 
-// found is the first failure that says most about the server, else what it is.
+// found is the first failure that says most about the server, else why nothing is known
+// of it, else what it is.
 func found(result *registry.ProbeResult) string {
-	for _, gate := range []registry.Gate{registry.Healthz, registry.ListTools, registry.Test} {
-		if got := result.Gate(gate); !got.OK {
+	for _, outcome := range []registry.Outcome{registry.OutcomeFailed, registry.OutcomeUndecided} {
+		for _, gate := range []registry.Gate{registry.Healthz, registry.ListTools, registry.Test} {
+			got := result.Gate(gate)
+			if outcomeOf(got) != outcome {
+				continue
+			}
 			words := string(gate) + ": " + reason(got)
 			if gate == registry.Test && isCanaryMissing(result) && result.LikelyCanary != "" {
 				words = fmt.Sprintf("test: %s: %s could be its canary", got.Cause, result.LikelyCanary)

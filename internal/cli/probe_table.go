@@ -13,7 +13,6 @@ import (
 const (
 	namesWidth = 64 // columns for the names of tools in the table
 	textWidth  = 78 // columns of running text; narrow terminals have 80
-	firstWidth = 12 // columns of the first column
 )
 
 // probeTable shows a probe result to a person. Everything in it that stems from
@@ -23,7 +22,7 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, by typed, pa
 	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(visible(result.Target)), headline(result, paint))
 	out.WriteString(gatesTable(result, only, by, paint))
 	if len(only) > 0 {
-		fmt.Fprintf(&out, "\n  asked for %s: %s\n", gateNames(only), strings.TrimSpace(lamp(holds(result, only), paint)))
+		fmt.Fprintf(&out, "\n  asked for %s: %s\n", gateNames(only), lamp(outcomeAt(result, only), 0, paint))
 	}
 	return out.String()
 }
@@ -32,28 +31,20 @@ func probeTable(result *registry.ProbeResult, only []registry.Gate, by typed, pa
 // seen.
 func gatesTable(result *registry.ProbeResult, only []registry.Gate, by typed, paint painter) string {
 	var out strings.Builder
-	gateLines(&out, result, paint)
+	gateTable(&out, "gate", gateLines(result), paint)
 	hintLines(&out, hints(result, only, by), paint)
 	out.WriteString("\n")
 	about(&out, result, paint)
 	return out.String()
 }
 
-// gateLines are a line for each gate, below a head.
-func gateLines(out *strings.Builder, result *registry.ProbeResult, paint painter) {
-	fmt.Fprintf(out, "  %s\n", paint.dim(fmt.Sprintf("%-*s%-6s%12s   %s", firstWidth, "gate", "lamp", "latency", "detail")))
+// gateLines are a line for each gate.
+func gateLines(result *registry.ProbeResult) []gateLine {
+	var lines []gateLine
 	for _, gate := range registry.Gates() {
-		got := result.Gate(gate)
-		fmt.Fprintf(out, "  %-*s%s%9.1f ms   %s\n", firstWidth, gate, lamp(got.OK, paint), got.LatencyMs, besideGate(paint, gateDetail(result, gate)))
+		lines = append(lines, lineOf(string(gate), result.Gate(gate), gateDetail(result, gate)))
 	}
-}
-
-// detailColumn is where the details of gates begin.
-const detailColumn = 2 + firstWidth + 6 + 12 + 3
-
-// besideGate breaks a detail to stay in its column.
-func besideGate(paint painter, detail string) string {
-	return paint.foldFrom(detail, detailColumn, detailColumn)
+	return lines
 }
 
 // hintLines are the hints below an empty line, if there are any.
@@ -69,17 +60,34 @@ func hintLines(out *strings.Builder, hints []hint, paint painter) {
 	}
 }
 
+// headline says what came of a probe, and at which gates it did not pass.
 func headline(result *registry.ProbeResult, paint painter) string {
-	if result.Passed() {
-		return paint.green("passed")
-	}
-	var failed []registry.Gate
+	at := map[registry.Outcome][]registry.Gate{}
 	for _, gate := range registry.Gates() {
-		if !result.Gate(gate).OK {
-			failed = append(failed, gate)
-		}
+		outcome := outcomeOf(result.Gate(gate))
+		at[outcome] = append(at[outcome], gate)
 	}
-	return paint.red("FAILED") + " at " + gateNames(failed)
+	outcome := result.Summary().Outcome
+	said := verdictOn(outcome, paint)
+	if outcome != registry.OutcomePassed {
+		said += " at " + gateNames(at[outcome])
+	}
+	if unsure := at[registry.OutcomeUndecided]; len(unsure) > 0 && outcome == registry.OutcomeFailed {
+		said += ", undecided at " + gateNames(unsure)
+	}
+	return said
+}
+
+// verdictOn is an outcome as a headline says it.
+func verdictOn(outcome registry.Outcome, paint painter) string {
+	switch outcome {
+	case registry.OutcomePassed:
+		return paint.green("passed")
+	case registry.OutcomeUndecided:
+		return paint.yellow(string(outcome))
+	case registry.OutcomeFailed:
+	}
+	return paint.red("FAILED")
 }
 
 func gateNames(gates []registry.Gate) string {
@@ -88,14 +96,6 @@ func gateNames(gates []registry.Gate) string {
 		names[i] = string(gate)
 	}
 	return strings.Join(names, ", ")
-}
-
-// lamp says it in a word as well as in colour.
-func lamp(ok bool, paint painter) string {
-	if ok {
-		return paint.green("ok") + "    "
-	}
-	return paint.red("FAIL") + "  "
 }
 
 func gateDetail(result *registry.ProbeResult, gate registry.Gate) string {

@@ -227,6 +227,13 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 	hostile.Tools = []string{"a\x1b[31m", strings.Repeat("long", 50)}
 	hostile.Warnings = []string{"a tool without a name is listed; it does not count", "\r\x00"}
 
+	stalled := sound()
+	stalled.Healthz = registry.Fail(8*time.Second, registry.Overloaded,
+		"this machine stood still for 8s until 2026-12-01T12:00:30.000Z, so this says nothing: timeout: the time ran out")
+	stalled.Test = stalled.Healthz
+	stalledAndBroken := stalled
+	stalledAndBroken.Test = broken.Test
+
 	s := newShell(t)
 	for _, scene := range []struct {
 		title  string
@@ -243,6 +250,9 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 		{"a component with the address of its endpoint", component, nil},
 		{"a component whose canary failed", called, nil},
 		{"a hostile server", hostile, nil},
+		{"a machine that stood still", stalled, nil},
+		{"a machine that stood still, and asked for what held", stalled, []registry.Gate{registry.ListTools}},
+		{"a stall, and a failure besides", stalledAndBroken, nil},
 	} {
 		fits(t, probeTable(&scene.result, scene.only, typed{}, painter{width: 80}))
 		fmt.Fprintf(&s.transcript, "# %s\n\n%s\n", scene.title, probeTable(&scene.result, scene.only, typed{}, painter{}))
