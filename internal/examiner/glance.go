@@ -46,7 +46,7 @@ type Glance struct {
 	latest   atomic.Pointer[sight]
 	turn     chan struct{} // holds a token while somebody reads all components
 	changing chan struct{} // holds a token while somebody changes the latest sight
-	wanted   chan struct{} // holds a token when somebody has asked since the latest reading
+	wanted   chan struct{} // holds a token when Run is to read all components anew
 	running  atomic.Bool
 	doubts   atomic.Int64 // how often something was to be read anew and could not
 
@@ -64,9 +64,9 @@ func NewGlance(of *Examiner) *Glance {
 	}
 }
 
-// Run reads all components anew while somebody asks for them, at most once in
-// glanceAge, until ctx ends. It returns nil. Without it whoever asks waits for what
-// is older than that.
+// Run reads all components anew while somebody asks for what is kept of them, and after
+// a failure until they can be read, at most once in glanceAge, until ctx ends. It
+// returns nil. Without it whoever asks waits for what is older than that.
 func (g *Glance) Run(ctx context.Context) error {
 	g.running.Store(true)
 	defer g.running.Store(false)
@@ -84,9 +84,13 @@ func (g *Glance) Run(ctx context.Context) error {
 		}
 		_, err := g.renew(ctx, quietTime, glanceAge)
 		reading.Note(ctx, err)
-		if err != nil && !pause(ctx, glanceAge) {
+		if err == nil {
+			continue
+		}
+		if !pause(ctx, glanceAge) {
 			return nil
 		}
+		g.want()
 	}
 }
 
@@ -154,13 +158,14 @@ func (g *Glance) look(ctx context.Context) (*sight, time.Time, error) {
 // Unavailable.
 func (g *Glance) kept(ctx context.Context) (*sight, error) {
 	enough, latest := glanceAge, g.latest.Load()
-	if latest == nil || len(latest.lapsed(g.now())) <= maxLapsed {
-		if g.running.Load() {
-			enough = maxGlanceAge
-		}
-		g.want()
+	isToBeKept := latest == nil || len(latest.lapsed(g.now())) <= maxLapsed
+	if isToBeKept && g.running.Load() {
+		enough = maxGlanceAge
 	}
 	if g.isSure(latest, enough) {
+		if isToBeKept {
+			g.want()
+		}
 		return latest, nil
 	}
 	seen, err := g.renew(ctx, glanceTime, enough)

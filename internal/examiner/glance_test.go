@@ -159,6 +159,25 @@ func TestGlance_isReadAnewBehindWhoAsks(t *testing.T) {
 	})
 }
 
+// TestGlance_isNotReadBehindThoseWhoHaveReadIt has nobody ask after a reading that
+// whoever asked waited for.
+func TestGlance_isNotReadBehindThoseWhoHaveReadIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := startWith(t, fleet(3), func(o *examiner.Options) { o.Now = time.Now })
+		seen := examiner.NewGlance(b.Examiner)
+		attention(t, seen, 1)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := seen.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if got := b.questions(); got != 1 {
+			t.Errorf("the store was asked %d times, want once", got)
+		}
+	})
+}
+
 // TestGlance_tellsWithinTwoSecondsWhatOnlyTheClockChanges asks just after results
 // have grown too old, when others have asked shortly before, and two seconds later.
 func TestGlance_tellsWithinTwoSecondsWhatOnlyTheClockChanges(t *testing.T) {
