@@ -197,7 +197,7 @@ func (b *batch) attempt(parting context.Context, results []unstored) error {
 	b.hold.Beaten(began)
 	b.settle(results, true)
 	b.observer.Stored(len(results), time.Since(began))
-	b.compare(parting, results)
+	b.tell(parting, results)
 	return nil
 }
 

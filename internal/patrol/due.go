@@ -55,6 +55,7 @@ func (e *entry) resume(known registry.Standing, now time.Time) bool {
 	if !known.RegisteredAt.IsZero() {
 		e.standing = known
 	}
+	e.told = heldBy(&e.standing)
 	e.settled, e.due = known.Settled, now
 	if !known.Fresh(now, e.policy) {
 		return true

@@ -82,6 +82,41 @@ func TestLog_tellsOfNoChangeWhenAStatusOnlyGrewOld(t *testing.T) {
 	})
 }
 
+// TestLog_tellsOnlyStatusesThatHeld has another process find a component available while
+// the patrol is held up in a probe of it, which then comes to nothing.
+func TestLog_tellsOnlyStatusesThatHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		component := server("asm", 10*time.Second)
+		on, x := newDatabase(), newExaminer(t, component)
+		x.answers(func(context.Context, *registry.Component) (registry.Summary, error) { return failed(), nil })
+		s := patrols(t, on, x, plenty())
+		pass(time.Minute)
+		x.answers(func(ctx context.Context, _ *registry.Component) (registry.Summary, error) {
+			began := time.Now()
+			if err := wait(ctx, time.Second); err != nil {
+				return registry.Summary{}, err
+			}
+			as := registrationOf(t, &component)
+			found := passed()
+			found.ProbedAt = time.Now()
+			on.note(func() {
+				record := registry.Record{ID: "elsewhere", Registration: as, Policy: component.Policy(), Summary: found}
+				on.known[as], _ = on.known[as].After(record)
+			})
+			x.answers(func(context.Context, *registry.Component) (registry.Summary, error) { return passed(), nil })
+			late := failed()
+			late.ProbedAt, late.Outcome, late.Causes = began, registry.OutcomeUndecided, []registry.Cause{registry.Overloaded}
+			return late, nil
+		})
+		pass(time.Minute)
+		s.stop()
+		wantLines(t, s.lines(changed),
+			[]string{"from=probing", "to=unavailable"},
+			[]string{"level=INFO", "from=unavailable", "to=available", "causes=[]", "result=elsewhere"})
+	})
+}
+
 func TestLog_tellsOnceOfToolsThatAreAcceptedOrAreNotTheAcceptedOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

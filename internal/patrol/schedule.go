@@ -21,9 +21,11 @@ type entry struct {
 	settled  registry.Status   // the last status that results settled
 	hurried  int               // probes that are still to come early, after a change
 
-	// What the batch alone reads and writes: the tools that it has compared with
-	// the accepted ones, and those of which it has warned.
+	// What the batch alone reads and writes once there are results: the tools that it
+	// has compared with the accepted ones, those of which it has warned, and the
+	// status that the log has told last, or that was there before.
 	compared, warned string
+	told             registry.Status
 
 	due    time.Time
 	began  time.Time          // of the last probe, whoever made it; zero when none is known
@@ -63,19 +65,18 @@ func (e *entry) reschedule(now time.Time) {
 }
 
 // observe adds a result to what is known, and hurries after a change between
-// available and unavailable. It returns the changes of status.
-func (e *entry) observe(record *registry.Record) []registry.Change {
-	known, changes := registry.Known{Registration: record.Registration, Standing: e.standing}.After(*record)
+// available and unavailable.
+func (e *entry) observe(record *registry.Record) {
+	known, _ := registry.Known{Registration: record.Registration, Standing: e.standing}.After(*record)
 	e.standing = known.Standing
 	settled := e.standing.Settled
 	if settled == "" || settled == e.settled {
-		return changes
+		return
 	}
 	if e.settled != "" {
 		e.hurried = quickProbes
 	}
 	e.settled = settled
-	return changes
 }
 
 // host is what the components of one host share.

@@ -177,7 +177,7 @@ func (s *shift) finish(ctx context.Context, end ending) {
 	default:
 		summary := end.record.Summary
 		s.observer.Examined(e.component.Kind(), summary)
-		s.tellChange(ctx, &end.record, e.observe(&end.record))
+		e.observe(&end.record)
 		e.reschedule(now)
 		s.batch.add(ctx, end.record, e)
 	}
@@ -248,7 +248,7 @@ func (s *shift) compose() (entries, atOnce []*entry, err error) {
 		e := s.schedule.entries[component.Name]
 		if e == nil || e.definition != definition {
 			e = &entry{name: component.Name, definition: definition, host: component.Spec.Host(), due: now}
-			e.standing.RegisteredAt = now
+			e.standing.RegisteredAt, e.told = now, registry.Probing
 			atOnce = append(atOnce, e)
 		}
 		if e.adopt(component, now) {
