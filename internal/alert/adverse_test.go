@@ -132,7 +132,7 @@ func TestDeliver_aNameThatIsNotFoundIsTriedAgain(t *testing.T) {
 		pass(soon)
 		on.probed(t, "asm", false)
 		pass(time.Minute)
-		if got := s.ReceiverStates()[0]; got.Reason != "dial tcp: lookup ops.example: no such host" || got.Failures < 3 {
+		if got := s.ReceiverStates()[0]; got.Reason != "the host name ops.example could not be resolved: no such host" || !strings.HasPrefix(got.Hint, "Check the spelling of the host") || got.Failures < 3 {
 			t.Errorf("the state of the receiver is %+v", got)
 		}
 		to.answers(func(ctx context.Context, _ attempt) (int, http.Header, error) {

@@ -94,6 +94,7 @@ type ReceiverState struct {
 	FailingSince time.Time // zero while it takes what it is sent
 	Failures     int       // in a row
 	Reason       string    // of the last failure; it holds no secret
+	Hint         string    // what to do about it
 }
 
 // New makes an alerter, which does nothing until Run.

@@ -169,7 +169,7 @@ func (s *shift) attempt(ctx context.Context, r *sender, held []pending, now time
 	made, err := maker{r.Receiver, s.settings.PublicURL, s.Resolve}.request(held, now)
 	if err != nil {
 		missing, _ := errors.AsType[unsent](err) // it always is one
-		return outcome{err: missing.error, final: missing.final, notReceived: true}
+		return outcome{err: missing.error, hint: missing.hint(), final: missing.final, notReceived: true}
 	}
 	began := time.Now()
 	o := post(ctx, s.Client, made, now)
@@ -196,7 +196,7 @@ func (s *shift) judge(ctx context.Context, r *sender, held []pending, o outcome,
 		if seen.Failures++; seen.FailingSince.IsZero() {
 			seen.FailingSince = now
 		}
-		seen.Reason = o.err.Error()
+		seen.Reason, seen.Hint = o.err.Error(), o.hint
 	})
 	if !o.final {
 		r.until = now.Add(pauseAfter(seen.Failures, o.after, r.Name))

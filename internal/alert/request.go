@@ -36,6 +36,14 @@ type unsent struct {
 	final bool
 }
 
+// hint says what to do: what is missing now is a secret or an address.
+func (u unsent) hint() string {
+	if u.final {
+		return "Correct the template of the receiver, or make shorter what it says."
+	}
+	return hintSecret
+}
+
 // maker makes the requests for one receiver. Secrets are read anew for each.
 type maker struct {
 	receiver *Receiver

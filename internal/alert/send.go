@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -33,6 +32,7 @@ const (
 type outcome struct {
 	status      int           // of the answer; 0 when there was none
 	err         error         // nil when it was taken
+	hint        string        // what to do about err
 	final       bool          // trying again is of no use
 	notReceived bool          // the receiver has surely not taken it
 	after       time.Duration // how long the receiver asks to be left alone; 0 when it does not
@@ -56,7 +56,7 @@ func (o outcome) refused() bool {
 func newClient() *http.Client {
 	dialer := net.Dialer{Timeout: SendTimeout, ControlContext: func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
 		if address, err := netip.ParseAddrPort(dialled); err != nil || !(registry.Network{}).Permits("", address) {
-			return errors.New("the address " + dialled + " may not be dialled")
+			return errDenied("the address " + dialled + " may not be dialled")
 		}
 		return nil
 	}}
@@ -91,12 +91,13 @@ func post(ctx context.Context, client *http.Client, r *request, now time.Time) o
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	made, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(r.body))
 	if err != nil {
-		return outcome{err: errors.New("its url is not an address"), notReceived: true}
+		return outcome{err: errors.New("its url is not an address"), hint: hintEntry, notReceived: true}
 	}
 	made.Header = r.header
 	answer, err := client.Do(made)
 	if err != nil {
-		return outcome{err: redacted(err, sent.Load()), notReceived: !sent.Load()}
+		hint, err := redacted(err, sent.Load())
+		return outcome{err: err, hint: hint, notReceived: !sent.Load()}
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection, which no context ends
@@ -115,7 +116,7 @@ func judge(answer *http.Response, now time.Time) outcome {
 		return outcome{status: code}
 	}
 	o := outcome{
-		status: code, err: fmt.Errorf("it answered with the status %d", code), after: retryAfter(answer.Header.Get("Retry-After"), now),
+		status: code, err: fmt.Errorf("it answered with the status %d", code), hint: hintOfStatus(code), after: retryAfter(answer.Header.Get("Retry-After"), now),
 		notReceived: code < http.StatusInternalServerError || code == http.StatusServiceUnavailable,
 	}
 	switch {
@@ -127,26 +128,6 @@ func judge(answer *http.Response, now time.Time) outcome {
 		o.err = fmt.Errorf("it answered with the status %d; redirects are not followed", code)
 	}
 	return o
-}
-
-// redacted is an error of the client without the address, which may be a secret,
-// and without what the receiver answered.
-func redacted(err error, sent bool) error {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout() && !sent:
-		return fmt.Errorf("it could not be reached within %v", SendTimeout)
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("it did not answer within %v", SendTimeout)
-	case !sent:
-		return errors.New(registry.Shorten(err.Error(), maxReason))
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return errors.New("it ended the connection before it had answered")
-	}
-	return errors.New("its answer could not be read as HTTP")
 }
 
 // retryAfter reads the header of that name: seconds or a date.

@@ -2,6 +2,7 @@ package alert
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -13,8 +14,9 @@ import (
 type Trial struct {
 	Receiver string
 	Protocol Protocol
-	Status   int   // of the answer; 0 when there was none
-	Err      error // nil when it was taken; it holds no secret
+	Status   int    // of the answer; 0 when there was none
+	Err      error  // nil when it was taken; it holds no secret
+	Hint     string // what to do about Err
 }
 
 // Try sends one message of the kind OfTest to every receiver, whatever kinds it
@@ -29,26 +31,27 @@ func Try(ctx context.Context, settings *Settings, resolve func(reference string)
 		receiver := &settings.Receivers[i]
 		trials[i] = Trial{Receiver: receiver.Name, Protocol: receiver.Protocol}
 		sending.Go(func() {
-			trials[i].Status, trials[i].Err = try(ctx, client, maker{receiver, settings.PublicURL, resolve}, now)
+			o := try(ctx, client, maker{receiver, settings.PublicURL, resolve}, now)
+			trials[i].Status, trials[i].Err, trials[i].Hint = o.status, o.err, o.hint
 		})
 	}
 	sending.Wait()
 	return trials
 }
 
-func try(ctx context.Context, client *http.Client, to maker, now time.Time) (status int, err error) {
+func try(ctx context.Context, client *http.Client, to maker, now time.Time) outcome {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return 0, err
+		return outcome{err: err}
 	}
 	test := testAlert(now)
 	test.ID = id.String()
 	made, err := to.request([]pending{{alert: test}}, now)
 	if err != nil {
-		return 0, err
+		missing, _ := errors.AsType[unsent](err) // it always is one
+		return outcome{err: err, hint: missing.hint()}
 	}
-	o := post(ctx, client, made, now)
-	return o.status, o.err
+	return post(ctx, client, made, now)
 }
 
 // testAlert is an alert that says of itself that it is a test.

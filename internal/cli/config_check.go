@@ -51,6 +51,7 @@ type checkedTest struct {
 	Taken    bool   `json:"taken"`
 	Status   int    `json:"status,omitempty"` // of the receiver's answer
 	Reason   string `json:"reason,omitempty"` // why it was not taken
+	Hint     string `json:"hint,omitempty"`   // what to do about it
 }
 
 type checkedReceiver struct {
@@ -140,7 +141,7 @@ func testAlerts(ctx context.Context, p *process, file string, loaded *config.Con
 	for _, trial := range alert.Try(ctx, &settings, p.resolver().Resolve, time.Now()) {
 		test := checkedTest{Receiver: trial.Receiver, Taken: trial.Err == nil, Status: trial.Status}
 		if trial.Err != nil {
-			test.Reason = trial.Err.Error()
+			test.Reason, test.Hint = trial.Err.Error(), trial.Hint
 		}
 		tests = append(tests, test)
 	}

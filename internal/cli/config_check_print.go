@@ -104,6 +104,9 @@ func testLines(tests []checkedTest) [][2]string {
 		line := fmt.Sprintf("taken: it answered with the status %d", each.Status)
 		if !each.Taken {
 			line = "NOT taken: " + each.Reason
+			if each.Hint != "" {
+				line += ". " + each.Hint
+			}
 		}
 		lines = append(lines, [2]string{each.Receiver, line})
 	}

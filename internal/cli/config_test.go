@@ -194,8 +194,9 @@ func TestConfigCheck_sendsATestAlertAndSaysWhoHasNotTakenIt(t *testing.T) {
 		t.Errorf("a receiver that takes it: exit %d, %d messages\n%s", code, told.Load(), out)
 	}
 	code, out, _ := s.run("config", "check", "mixed.yaml", "--send-test-alert")
-	want := "\ntest alerts\n  ops    taken: it answered with the status 200\n  chat   NOT taken: it answered with the status 403\n" +
-		"  unset  NOT taken: the secret to sign with: the secret at env:UNSET cannot be had: the environment variable is not set\n"
+	want := "\ntest alerts\n  ops    taken: it answered with the status 200\n  chat   NOT taken: it answered with the status 403. Check the secret, the token or the headers of its entry below alerts, and the rights that they have.\n" +
+		"  unset  NOT taken: the secret to sign with: the secret at env:UNSET cannot be had: the environment variable is not set. " +
+		"Provide it where this runs, or correct the entry of the receiver below alerts.\n"
 	if code != exitNo || told.Load() != 3 || !strings.HasSuffix(out, want) || strings.Contains(out, "s3cret") {
 		t.Errorf("receivers of all sorts: exit %d, %d messages\n%s", code, told.Load(), out)
 	}
@@ -203,7 +204,7 @@ func TestConfigCheck_sendsATestAlertAndSaysWhoHasNotTakenIt(t *testing.T) {
 	var answer struct {
 		Tests []checkedTest `json:"test_alerts"`
 	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitNo || len(answer.Tests) != 3 || !answer.Tests[0].Taken || answer.Tests[1].Taken || answer.Tests[1].Reason == "" ||
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitNo || len(answer.Tests) != 3 || !answer.Tests[0].Taken || answer.Tests[1].Taken || answer.Tests[1].Reason == "" || answer.Tests[1].Hint == "" ||
 		answer.Tests[0].Status != http.StatusOK || answer.Tests[1].Status != http.StatusForbidden || answer.Tests[2].Status != 0 {
 		t.Errorf("as JSON: exit %d, %v\n%s", code, err, out)
 	}

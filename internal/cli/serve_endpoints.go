@@ -142,7 +142,7 @@ func (s *server) receivers() []web.Receiver {
 	var shown []web.Receiver
 	for _, each := range s.alerter.ReceiverStates() {
 		made := web.Receiver{
-			Name: each.Receiver, Kind: "a webhook", FailingSince: each.FailingSince, Failures: each.Failures, Reason: each.Reason,
+			Name: each.Receiver, Kind: "a webhook", FailingSince: each.FailingSince, Failures: each.Failures, Reason: each.Reason, Hint: each.Hint,
 		}
 		if each.Protocol == alert.Alertmanager {
 			made.Kind = "an Alertmanager"

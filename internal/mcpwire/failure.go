@@ -2,7 +2,6 @@ package mcpwire
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"html"
@@ -12,8 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 
+	"github.com/countersign-dev/countersign/internal/reach"
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
@@ -47,18 +46,20 @@ func explain(ctx context.Context, err error, seen *trace) *Failure {
 		return ours
 	}
 	failure := &Failure{err: err}
-	lookup, isLookup := errors.AsType[*net.DNSError](err)
-	wait, isNet := errors.AsType[net.Error](err)
+	cause := reach.Cause(err)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		failure.Cause, failure.Detail = registry.Timeout, "interrupted while "+seen.place()
-	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isNet && wait.Timeout():
+	case ctx.Err() != nil || cause == registry.Timeout:
 		failure.Cause, failure.Detail = registry.Timeout, "the time ran out while "+seen.place()
-	case isLookup:
+	case cause == registry.DNS:
+		lookup, _ := errors.AsType[*net.DNSError](err) // it always is one
 		failure.Cause, failure.Detail = registry.DNS, fmt.Sprintf("%s: %s", lookup.Name, lookup.Err)
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case cause == registry.Refused:
 		failure.Cause, failure.Detail = registry.Refused, "connection refused"+seen.by()
-	case seen.shookHandsInVain() || isTLS(err):
+	case reach.IsPlainHTTP(err):
+		failure.Cause, failure.Detail = registry.TLS, reach.PlainHTTP
+	case seen.shookHandsInVain() || cause == registry.TLS:
 		failure.Cause, failure.Detail = registry.TLS, err.Error()
 	case strings.Contains(err.Error(), "server response headers exceeded"):
 		failure.Cause = registry.TooLarge
@@ -70,12 +71,6 @@ func explain(ctx context.Context, err error, seen *trace) *Failure {
 	}
 	failure.Detail = registry.Shorten(failure.Detail, registry.MaxDetail)
 	return failure
-}
-
-func isTLS(err error) bool {
-	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, record := errors.AsType[tls.RecordHeaderError](err)
-	return certificate || record || strings.HasPrefix(strings.TrimPrefix(err.Error(), "remote error: "), "tls: ")
 }
 
 // excerpt is the beginning of a body, on one line; of a page in HTML, what it says

@@ -62,7 +62,7 @@ func GateCauses() []CauseEntry {
 		{DNS, "The host name could not be resolved.", "Check the spelling of the host and the resolver of this machine."},
 		{Refused, "The address refuses connections.", "Start the server, or correct the port."},
 		{Unreachable, "No HTTP answer could be had from the address.", "Check routes and firewalls, and that an HTTP server listens on this port."},
-		{TLS, "The TLS handshake failed.", "Check the certificate's names, dates and issuer, and that the port speaks TLS."},
+		{TLS, "The TLS handshake failed.", "Check that the port speaks TLS, and the names, dates and issuer of the certificate."},
 		{Timeout, "The complete answer did not come in time.", "Look for what the server waits for; a slow but sound server needs a longer time-out."},
 		{Redirect, "The answer is a redirect, and redirects are never followed.", "Give the final address."},
 		{HTTPStatus, "The HTTP status is none of 2xx, which this gate needs.", "Check the path, and read the server's log of this request."},

@@ -9,6 +9,7 @@ type Receiver struct {
 	FailingSince time.Time // zero while it takes what it is told
 	Failures     int       // in a row
 	Reason       string    // of the last failure; untrusted text, without secrets
+	Hint         string    // what to do about it
 }
 
 // told is who is told of alerts, as the overview shows it. It is empty when nobody

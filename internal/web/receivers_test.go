@@ -13,7 +13,7 @@ func someReceivers() []web.Receiver {
 	return []web.Receiver{
 		{Name: "alertmanager-1", Kind: "an Alertmanager"},
 		{Name: "chat", Kind: "a webhook"},
-		{Name: "ops", Kind: "a webhook", FailingSince: noon.Add(-10 * time.Minute), Failures: 3, Reason: "it answered with the status 500"},
+		{Name: "ops", Kind: "a webhook", FailingSince: noon.Add(-10 * time.Minute), Failures: 3, Reason: "it answered with the status 500", Hint: "Look in the log of the receiver."},
 	}
 }
 
@@ -69,7 +69,7 @@ func TestReceivers_showHostileTextAsText(t *testing.T) {
 	attack := hostile + strings.Repeat("W", 100<<10)
 	options := web.Options{Receivers: func() []web.Receiver {
 		return []web.Receiver{
-			{Name: attack, Kind: "a webhook", FailingSince: noon, Failures: 1, Reason: attack},
+			{Name: attack, Kind: "a webhook", FailingSince: noon, Failures: 1, Reason: attack, Hint: attack},
 			{Name: attack, Kind: "a webhook"},
 		}
 	}}
