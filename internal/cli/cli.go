@@ -170,7 +170,8 @@ func run(ctx context.Context, parser *kong.Kong, root *flags, args []string, aro
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // report prints why a command failed and returns its exit code. With --json a
-// fault goes to standard output in the shape of a tool error.
+// fault goes to standard output in the shape of a tool error, or else, when that
+// cannot be written, to standard error as text.
 func report(around Surroundings, asJSON bool, err error) int {
 	switch {
 	case errors.Is(err, errNo):
@@ -183,8 +184,9 @@ func report(around Surroundings, asJSON bool, err error) int {
 		coded = fault.New(fault.Internal, "%v", err)
 	}
 	if asJSON {
-		_ = printJSON(around.Out, coded)
-		return exitCode(coded.Code)
+		if printJSON(around.Out, coded) == nil {
+			return exitCode(coded.Code)
+		}
 	}
 	told := fmt.Sprintf("countersign: %s: %s\n", coded.Code, visible(coded.Message))
 	if coded.Hint != "" {
