@@ -35,7 +35,7 @@ func everyStatus() []registry.Reading {
 	return []registry.Reading{
 		read("asm", registry.Available, 12*time.Second, ""), degraded, causes, flapping, fresh,
 		drifted, changed,
-		read("stale", registry.Unknown, 50*time.Hour, "the newest result is too old to count: is countersign serve running? It had passed"),
+		read("stale", registry.Unknown, 50*time.Hour, "the newest result is too old to count: no countersign serve has probed it since. It had passed"),
 		read("hostile", registry.Unavailable, 0, "fine\x1b[2J\u202e\nasm  available"+strings.Repeat(" and so on", 20)),
 	}
 }
@@ -130,10 +130,13 @@ func TestComponentText_isWorthReading(t *testing.T) {
 	undecided := &registry.ComponentView{Reading: read("asm", registry.Unknown, time.Second, "denied"), Hours: []registry.Hour{{Start: at(), Undecided: 1}}}
 	drifting := &registry.ComponentView{Reading: read("asm-eu", registry.Available, time.Second, "its tools are not the accepted ones, so a preflight refuses it")}
 	drifting.Drifting = registry.DriftBlocks
+	gone, anew := viewed(t), viewed(t)
+	gone.Unregistered, gone.Status, gone.Drift, gone.Changes = true, registry.Unknown, nil, nil
+	anew.ResultID, anew.Result, anew.Drift, anew.Changes = nil, nil, nil, nil
 	for _, scene := range []struct {
 		title string
 		view  *registry.ComponentView
-	}{{"tools that have changed", drifting}, {"much to tell", viewed(t)}, {"nothing known yet", fresh}, {"nothing decided", undecided}} {
+	}{{"tools that have changed", drifting}, {"much to tell", viewed(t)}, {"nothing known yet", fresh}, {"nothing decided", undecided}, {"no longer registered", gone}, {"defined anew, without a result", anew}} {
 		text, err := componentText(scene.view, "http://127.0.0.1:3000/\x1b[2Jmcp", "", at(), painter{})
 		if err != nil {
 			t.Fatal(err)

@@ -329,7 +329,7 @@ func (c *Component) Read(s Standing, now time.Time) Reading {
 		reading.Reason = "the newest result is dated ahead of this clock: is the time right here, and where it was probed?"
 	case !s.Fresh(now, policy):
 		reading.Status = Unknown
-		reading.Reason = because("the newest result is too old to count: is countersign serve running? It "+s.Last.Outcome.past(), s.Last.Reason)
+		reading.Reason = because("the newest result is too old to count: no countersign serve has probed it since. It "+s.Last.Outcome.past(), s.Last.Reason)
 		if s.Settled != "" {
 			since = s.ends(policy)
 		}
@@ -348,7 +348,7 @@ func (r *Reading) unprobed(s Standing, now time.Time, policy Policy) {
 	case s.RegisteredAt.Sub(now) > MaxSkew:
 		r.Status, r.Reason = Unknown, "it was registered ahead of this clock: is the time right?"
 	case now.After(deadline):
-		r.Status, r.Reason = Unknown, "it should have been probed by now: does a patrol run?"
+		r.Status, r.Reason = Unknown, "it should have been probed by now: no countersign serve has done so"
 		if !s.RegisteredAt.IsZero() {
 			r.began(deadline)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 	"github.com/countersign-dev/countersign/internal/task"
@@ -21,22 +20,26 @@ func overviewPages() []page {
 		Route:  Route{Pattern: "GET /{$}", Name: "overview", Title: "Overview"},
 		inMenu: true, show: (*site).showOverview,
 		blank: overview{
-			Told:   told{Well: []string{""}, Failing: []failingReceiver{{}}},
-			Fleet:  &fleetPart{Rows: []componentRow{{}}, Counts: []statusCount{{}}, Total: 1},
-			Claims: &claimPart{Rows: []taskRow{{}}},
-			Runs:   &runPart{Rows: []runRow{{}}},
+			Headline: []headlinePart{{}, {}},
+			Told:     told{Well: []string{""}, Failing: []failingReceiver{{}}},
+			Fleet:    &fleetPart{Rows: []componentRow{{}}, Counts: []statusCount{{}}, Total: 1},
+			Claims:   &claimPart{Rows: []taskRow{{}}},
+			Runs:     &runPart{Rows: []runRow{{}}},
 		},
 	}}
 }
 
 // overview is what the first page is given: a part for everybody whom it can ask.
 type overview struct {
-	Headline string
+	Headline []headlinePart
 	Told     told
 	Fleet    *fleetPart
 	Claims   *claimPart
 	Runs     *runPart
 }
+
+// headlinePart is a sentence of the headline, and the section that it is about.
+type headlinePart struct{ Place, Words string }
 
 // unread is why a part of a page cannot be read; nil when it was.
 type unread struct{ Unread *refusal }
@@ -71,12 +74,16 @@ type claimPart struct {
 	Pending string // how many wait for a claim, in figures
 }
 
-// runPart tells of runs and their last preflights.
+// runPart tells of runs and what their last preflights said.
 type runPart struct {
 	unread
 
-	Rows []runRow
-	More bool // there are others
+	Source  Source
+	Rows    []runRow
+	More    bool // there are others
+	NotRead bool // there are others whose preflights were not read
+	Refused int  // how many of those that were read were refused
+	Checked int  // how many of those had a preflight
 }
 
 // showOverview reads each part by itself, so that one that cannot be read hides no
@@ -172,21 +179,29 @@ func (s *site) claimPart(ctx context.Context) (claimPart, error) {
 	return part, nil
 }
 
-// runPart reads runs with their last preflights, of which those that were refused
-// come first. Faults: Unavailable.
+// runPart reads runs with their last preflights, at most runsPerPage, of which those
+// that were refused come first. Faults: Unavailable.
 func (s *site) runPart(ctx context.Context) (runPart, error) {
-	told, err := s.Runs.RunPage(ctx, registry.PageQuery{Limit: overviewRows})
+	told, err := s.Runs.RunPage(ctx, registry.PageQuery{Limit: runsPerPage})
 	if err != nil {
 		return runPart{}, fmt.Errorf("list runs: %w", err)
 	}
-	part := runPart{More: told.NextCursor != ""}
+	part := runPart{Source: s.Source, NotRead: told.NextCursor != ""}
 	for _, run := range told.Runs {
 		part.Rows = append(part.Rows, s.runRow(run))
+		if run.Last != nil {
+			part.Checked++
+			if !run.Last.Allowed {
+				part.Refused++
+			}
+		}
 	}
 	pressing := []string{lampOf("refused"), lampOf("allowed_on_fallback")}
 	slices.SortStableFunc(part.Rows, func(a, b runRow) int {
 		return cmp.Compare(placeOf(pressing, a.Outcome.Lamp), placeOf(pressing, b.Outcome.Lamp))
 	})
+	part.More = part.NotRead || len(part.Rows) > overviewRows
+	part.Rows = part.Rows[:min(len(part.Rows), overviewRows)]
 	return part, nil
 }
 
@@ -198,31 +213,74 @@ func placeOf(words []string, word string) int {
 	return len(words)
 }
 
-// headline says what waits for a person, in a sentence or two.
-func (v overview) headline() string {
-	var said []string
-	if part := v.Fleet; part != nil && part.Unread == nil && part.Total > 0 {
-		switch part.Need {
-		case 0:
-			said = append(said, "Every component is available.")
-		case 1:
-			said = append(said, fmt.Sprintf("One of %s needs attention.", counted(part.Total, "component")))
-		default:
-			said = append(said, fmt.Sprintf("%d of %s need attention.", part.Need, counted(part.Total, "component")))
+// headline says what waits for a person, a sentence for each section: first of runs
+// that were refused.
+func (v overview) headline() []headlinePart {
+	var said []headlinePart
+	add := func(place, words string) {
+		if words != "" {
+			said = append(said, headlinePart{place, words})
 		}
 	}
-	if part := v.Claims; part != nil && part.Unread == nil && !part.None {
-		switch part.Waiting {
-		case "0":
-			said = append(said, "No claim waits for a verdict.")
-		case "1":
-			said = append(said, "One claim waits for a verdict.")
-		default:
-			said = append(said, part.Waiting+" claims wait for a verdict.")
-		}
+	runs := v.Runs != nil && v.Runs.Unread == nil
+	if runs && v.Runs.Refused > 0 {
+		add("runs", v.Runs.says())
 	}
-	if len(said) == 0 {
-		return "A claim counts only when something other than the claimant has checked it."
+	if v.Fleet != nil && v.Fleet.Unread == nil {
+		add("fleet", v.Fleet.says())
 	}
-	return strings.Join(said, " ")
+	if v.Claims != nil && v.Claims.Unread == nil {
+		add("claims", v.Claims.says())
+	}
+	if runs && v.Runs.Refused == 0 {
+		add("runs", v.Runs.says())
+	}
+	return said
+}
+
+// says is the part in a sentence; empty when there is nothing to say.
+func (p *fleetPart) says() string {
+	switch {
+	case p.Total == 0:
+		return ""
+	case p.Need == 0:
+		return "Every component is available."
+	case p.Need == 1:
+		return fmt.Sprintf("One of %s needs attention.", counted(p.Total, "component"))
+	}
+	return fmt.Sprintf("%d of %s need attention.", p.Need, counted(p.Total, "component"))
+}
+
+// says is the part in a sentence; empty when there is nothing to say.
+func (p *claimPart) says() string {
+	switch {
+	case p.None:
+		return ""
+	case p.Waiting == "0":
+		return "No claim waits for a verdict."
+	case p.Waiting == "1":
+		return "One claim waits for a verdict."
+	}
+	return p.Waiting + " claims wait for a verdict."
+}
+
+// says is what the last preflights said then, in a sentence; empty when there was
+// none, and when those that were not read could have been refused.
+func (p *runPart) says() string {
+	switch {
+	case p.Refused > 0 && p.NotRead:
+		return "At least " + p.refused()
+	case p.Refused > 0:
+		return sentence(p.refused())
+	case p.Checked > 0 && !p.NotRead:
+		return "No run was refused by its last preflight."
+	}
+	return ""
+}
+
+func (p *runPart) refused() string {
+	if p.Refused == 1 {
+		return "one run was refused by its last preflight."
+	}
+	return fmt.Sprintf("%d runs were refused by their last preflights.", p.Refused)
 }

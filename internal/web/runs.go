@@ -40,8 +40,9 @@ func runPages() []page {
 
 // runsView is the page of runs.
 type runsView struct {
-	Rows  []runRow
-	Pager pager
+	Source Source
+	Rows   []runRow
+	Pager  pager
 }
 
 // runRow is a run in the list.
@@ -90,7 +91,7 @@ func (s *site) showRuns(r *http.Request) (frame, error) {
 	if err != nil {
 		return frame{}, fmt.Errorf("list runs: %w", err)
 	}
-	view := runsView{Pager: pagerOf(r, told.NextCursor)}
+	view := runsView{Source: s.Source, Pager: pagerOf(r, told.NextCursor)}
 	for _, run := range told.Runs {
 		view.Rows = append(view.Rows, s.runRow(run))
 	}

@@ -20,6 +20,7 @@ func functions() template.FuncMap {
 		"visible":  func(text any) string { return visible(fmt.Sprint(text)) },
 		"line":     func(text any) string { return line(fmt.Sprint(text)) },
 		"brief":    func(text any) string { return brief(fmt.Sprint(text)) },
+		"capital":  func(text any) string { return capital(fmt.Sprint(text)) },
 		"sentence": func(text any) string { return sentence(fmt.Sprint(text)) },
 		"long":     func(text any) quotation { return quoted(fmt.Sprint(text)) },
 		"lines":    lines,
@@ -88,6 +89,20 @@ func sentence(text string) string {
 	}
 	if within := strings.TrimRight(text, `)"'`); within == "" || !strings.ContainsAny(within[len(within)-1:], ".!?:;,") {
 		text += "."
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// capital is a reason that begins as a sentence does, unless it begins with names, such
+// as those of gates: these have a mark behind the first word.
+func capital(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if strings.ContainsAny(word, ":,._/") {
+		return text
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	if first == utf8.RuneError {
+		return text
 	}
 	return string(unicode.ToUpper(first)) + text[size:]
 }
