@@ -70,6 +70,27 @@ func TestComponent_transcript(t *testing.T) {
 	f.golden(t, "component.txt")
 }
 
+// What drifted before it was taken out of the configuration cannot be accepted.
+func TestComponentShow_offersNoAcceptanceOfWhatIsNoLongerRegistered(t *testing.T) {
+	f := newFleet(t)
+	f.run("probe", "writer")
+	f.third.addTool("erase", "")
+	f.run("probe", "writer")
+	if _, out, _ := f.run("component", "show", "writer"); !strings.Contains(out, "component accept writer") {
+		t.Errorf("what drifted is not to be accepted: %q", out)
+	}
+	if err := os.WriteFile("countersign.yaml", []byte("components: {asm: {kind: mcp_server, url: "+f.first.url+"}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, complaint := f.run("component", "show", "writer")
+	if code != exitYes || complaint != "" || !strings.Contains(out, "it is no longer registered") || strings.Contains(out, "component accept") {
+		t.Errorf("exit code %d, %q, complaint %q", code, out, complaint)
+	}
+	if code, _, complaint := f.run("component", "accept", "writer"); code != exitAsk || !strings.Contains(complaint, "E_NOT_FOUND") {
+		t.Errorf("it is accepted with exit code %d, complaint %q", code, complaint)
+	}
+}
+
 func TestComponentList_isZeroWhateverTheStatuses(t *testing.T) {
 	f := newFleet(t)
 	f.first.broken.Store(true)

@@ -171,6 +171,9 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 	switch {
 	case none == nil:
 		view.Reading, view.Slots = one.read(known, now), one.slots
+		if view.Drift, err = e.drift(ctx, known.AcceptedDigest, known.ToolsDigest, nil); err != nil {
+			return registry.ComponentView{}, err
+		}
 	case wasKnown:
 		view.Reading, view.Unregistered = known.ReadUnregistered(now), true
 	default:
@@ -178,9 +181,6 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 	}
 	if !known.AcceptedAt.IsZero() {
 		view.AcceptedAt = registry.Timestamp(known.AcceptedAt)
-	}
-	if view.Drift, err = e.drift(ctx, known.AcceptedDigest, known.ToolsDigest, nil); err != nil {
-		return registry.ComponentView{}, err
 	}
 	return view, e.addPast(ctx, &view, now)
 }

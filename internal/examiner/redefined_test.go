@@ -176,23 +176,33 @@ func TestUse_goesOnWithTheFormerSetWhenTheStoreIsGone(t *testing.T) {
 func TestComponent_tellsWhatWasKeptOfOneThatIsNoLongerRegistered(t *testing.T) {
 	t.Parallel()
 	b := start(t, only("a", "b"))
+	digest := "sha256:1"
 	b.ExamineWith(func(_ context.Context, _ *registry.Component, settings probe.Settings) registry.Result {
 		result := passing()
-		result.ProbedAt = settings.Now()
+		result.ProbedAt, result.ToolsDigest = settings.Now(), digest
 		return &result
 	})
-	if _, err := b.Probe(t.Context(), "b"); err != nil {
-		t.Fatal(err)
+	for _, digest = range []string{"sha256:1", "sha256:2"} {
+		if _, err := b.Probe(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		b.clock.pass(time.Second)
+	}
+	if view, err := b.Component(t.Context(), "b"); err != nil || view.Drift == nil {
+		t.Fatalf("while it is registered it tells no drift: %+v, %v", view, err)
 	}
 	if err := b.Use(t.Context(), only("a")); err != nil {
 		t.Fatal(err)
 	}
 	b.clock.pass(time.Minute)
 	view, err := b.Component(t.Context(), "b")
-	if err != nil || !view.Unregistered || view.Status != registry.Unknown || view.Result == nil || len(view.Changes) != 1 || *view.AgeMs != time.Minute.Milliseconds() {
+	if err != nil || !view.Unregistered || view.Status != registry.Unknown || view.Result == nil || len(view.Changes) != 1 || *view.AgeMs != (time.Minute+time.Second).Milliseconds() {
 		t.Errorf("got %+v, %v", view, err)
 	}
-	if page, err := b.Results(t.Context(), "b", registry.ResultQuery{}); err != nil || len(page.Results) != 1 {
+	if view.Drift != nil || view.AcceptedDigest == "" {
+		t.Errorf("it tells the drift %+v of what nobody can accept; accepted %q", view.Drift, view.AcceptedDigest)
+	}
+	if page, err := b.Results(t.Context(), "b", registry.ResultQuery{}); err != nil || len(page.Results) != 2 {
 		t.Errorf("%d results are listed, %v", len(page.Results), err)
 	}
 	_, err = b.Probe(t.Context(), "b")

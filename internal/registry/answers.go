@@ -33,8 +33,8 @@ type ComponentPage struct {
 type ComponentView struct {
 	Reading
 
-	// Unregistered says that no configuration names it any more: nothing probes it, and
-	// all of this is what was kept.
+	// Unregistered says that the configuration of this server names it no more: this
+	// server does not probe it, and all of this is what was kept.
 	Unregistered   bool            `json:"unregistered,omitempty"`
 	Slots          []string        `json:"slots,omitempty"`  // that it may fill
 	Result         json.RawMessage `json:"result,omitempty"` // the newest one, whole

@@ -250,6 +250,25 @@ func TestReadKnown_marksToolsThatAreNotTheAcceptedOnes(t *testing.T) {
 	}
 }
 
+func TestReadUnregistered_saysWhatTheNewestResultWas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		last registry.Seen
+		want string
+	}{
+		"never probed": {registry.Seen{}, "it is no longer registered"},
+		"passed":       {registry.Seen{ID: "1", Outcome: registry.OutcomePassed}, "it is no longer registered; before that it had passed"},
+		"failed":       {registry.Seen{ID: "1", Outcome: registry.OutcomeFailed, Reason: "no nmap"}, "it is no longer registered; before that it had failed: no nmap"},
+		"undecided":    {registry.Seen{ID: "1", Outcome: registry.OutcomeUndecided}, "it is no longer registered; before that it was undecided"},
+	} {
+		known := registry.Known{Standing: registry.Standing{Settled: registry.Available, Last: c.last}}
+		got := known.ReadUnregistered(began())
+		if got.Reason != c.want || got.Status != registry.Unknown || (got.ResultID != nil) != (c.last.ID != "") {
+			t.Errorf("%s: got %+v, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestReadAs_takesNothingFromWhatIsKnownUnderAnotherDefinition(t *testing.T) {
 	t.Parallel()
 	known, _ := fold(registry.Known{}, brought("1", began(), registry.OutcomePassed, "sha256:aa"))

@@ -280,7 +280,7 @@ func (c *Component) ReadAs(as Registration, known Known, now time.Time) Reading 
 func (s Standing) unproven() Standing { return Standing{RegisteredAt: s.RegisteredAt} }
 
 // ReadUnregistered is what is read of a component that is no longer registered, so that
-// nothing probes it: its status is unknown, with the newest result beside it.
+// who reads does not probe it: its status is unknown, with the newest result beside it.
 func (k Known) ReadUnregistered(now time.Time) Reading {
 	reading := Reading{Name: k.Registration.Name, Kind: k.Registration.Kind, Status: Unknown, Causes: []Cause{}, Reason: "it is no longer registered"}
 	if last := k.Standing.Last; last.ID != "" {

@@ -67,7 +67,7 @@ func describedComponents() map[string]string {
 		"ComponentReading.age_ms":            "Age of the newest result. null when there is none.",
 		"ComponentReading.result_id":         "The newest result. null when there is none.",
 		"ComponentReading.since":             "When the status began. Absent when no clock tells.",
-		"Component.unregistered":             "No configuration names it any more: nothing probes it, and this is what was kept. Absent while one does.",
+		"Component.unregistered":             "The configuration of this server names it no more: this server does not probe it, and this is what was kept. Absent while it does.",
 		"ComponentReading.drifting":          "What becomes of it while its tools are not the accepted ones. Absent while they are.",
 		"ComponentPage.next_cursor":          nextPage,
 		"Component.result":                   "The newest result whole, in the form of its kind." + untrusted,

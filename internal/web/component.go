@@ -20,7 +20,8 @@ const resultsShown = 10
 type componentView struct {
 	componentRow
 
-	Gone     bool   // it is no longer registered
+	Unregistered bool // the configuration of this server names it no more
+
 	Outcome  string // of the probe that was just asked for; empty when none was
 	Target   string // what its probes reach; empty when nothing says it
 	Schedule string // when it is probed, in words; empty for one that is not registered
@@ -87,12 +88,9 @@ func (s *site) showComponent(r *http.Request) (frame, error) {
 	}
 	defined := definitionsOf(&told)
 	view := componentView{
-		componentRow: s.row(told.Reading, nil), Gone: told.Unregistered, Schedule: s.schedule(name), Strip: s.strip(told.Hours, defined),
+		componentRow: s.row(told.Reading, nil), Unregistered: told.Unregistered, Schedule: s.schedule(name), Strip: s.strip(told.Hours, defined),
 		Target:   s.Fleet.Registered().Component(name).Target(),
-		Accepted: acceptedTools{told.AcceptedDigest, s.parsed(told.AcceptedAt)},
-	}
-	if !told.Unregistered {
-		view.Drift = driftOf(told.Drift)
+		Accepted: acceptedTools{told.AcceptedDigest, s.parsed(told.AcceptedAt)}, Drift: driftOf(told.Drift),
 	}
 	view.Uses, view.MoreUses = usesOf(s.Fleet.Registered(), &told)
 	for i := range told.Changes {

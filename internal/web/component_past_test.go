@@ -16,7 +16,7 @@ func withoutScanner(t *testing.T) *fleetDouble {
 	t.Helper()
 	fleet := foreign(asItIs).fleet(t)
 	view := fleet.views["scanner"]
-	view.Unregistered, view.Slots, view.Status, view.Since = true, nil, registry.Unknown, ""
+	view.Unregistered, view.Slots, view.Drift, view.Status, view.Since = true, nil, nil, registry.Unknown, ""
 	view.Reason, view.Drifting = "it is no longer registered; before that it had failed: no nmap", ""
 	fleet.views["scanner"] = view
 	fleet.registered = registry.Registered{}
@@ -37,6 +37,23 @@ func TestComponent_showsWhatWasKeptOfOneThatIsNoLongerRegistered(t *testing.T) {
 	}
 	if answer.Code != http.StatusOK {
 		t.Errorf("it is answered with %d", answer.Code)
+	}
+}
+
+// The result of before a new definition is marked when it is shown by itself.
+func TestComponent_marksTheResultOfAnEarlierDefinitionThatIsShown(t *testing.T) {
+	for name, ago := range map[string]time.Duration{"earlier": 2 * time.Hour, "present": time.Minute} {
+		fleet := foreign(asItIs).fleet(t)
+		view := fleet.views["scanner"]
+		view.Changes = []registry.Change{{At: noon.Add(-time.Hour), From: registry.Probing, To: registry.Available, Redefined: true}}
+		fleet.views["scanner"] = view
+		fleet.results = []registry.KeptResult{{
+			ResultID: "shown", Component: "scanner", Kind: registry.KindMCPServer, ProbedAt: registry.Timestamp(noon.Add(-ago)), Outcome: registry.OutcomePassed,
+		}}
+		page := visit(t, web.Options{Fleet: fleet}, "/components/scanner?result=shown").Body.String()
+		if got := strings.Contains(page, "It is of an earlier definition of the component."); got != (name == "earlier") || !strings.Contains(page, "This is the result of") {
+			t.Errorf("the result of the %s definition is marked as of an earlier one: %v", name, got)
+		}
 	}
 }
 

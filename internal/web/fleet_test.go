@@ -24,8 +24,8 @@ func TestFleet_isTheGoldenPages(t *testing.T) {
 	empty.Source = web.Source{LookedFor: []string{"/home/ada/countersign.yaml", "/home/ada/.config/countersign/countersign.yaml"}}
 	named := empty
 	named.Source = web.Source{File: "/srv/<gate>.yaml"}
-	gone := full
-	gone.Fleet = withoutScanner(t)
+	unregistered := full
+	unregistered.Fleet = withoutScanner(t)
 	calm := full
 	healthy := *foreign(asItIs).fleet(t)
 	healthy.counts = registry.StatusCounts{Available: 8}
@@ -38,21 +38,21 @@ func TestFleet_isTheGoldenPages(t *testing.T) {
 		options web.Options
 		path    string
 	}{
-		"overview.html":          {full, "/"},
-		"overview_none.html":     {empty, "/"},
-		"overview_calm.html":     {calm, "/"},
-		"overview_unread.html":   {broken, "/"},
-		"components.html":        {full, "/components"},
-		"components_none.html":   {empty, "/components"},
-		"components_named.html":  {named, "/components"},
-		"component_server.html":  {full, "/components/scanner"},
-		"component_canary.html":  {full, "/components/files"},
-		"component_model.html":   {full, "/components/writer"},
-		"component_harness.html": {full, "/components/image"},
-		"component_book.html":    {full, "/components/handbook"},
-		"component_gone.html":    {gone, "/components/scanner"},
-		"connect.html":           {full, "/connect"},
-		"missing.html":           {full, "/components/nowhere"},
+		"overview.html":               {full, "/"},
+		"overview_none.html":          {empty, "/"},
+		"overview_calm.html":          {calm, "/"},
+		"overview_unread.html":        {broken, "/"},
+		"components.html":             {full, "/components"},
+		"components_none.html":        {empty, "/components"},
+		"components_named.html":       {named, "/components"},
+		"component_server.html":       {full, "/components/scanner"},
+		"component_canary.html":       {full, "/components/files"},
+		"component_model.html":        {full, "/components/writer"},
+		"component_harness.html":      {full, "/components/image"},
+		"component_book.html":         {full, "/components/handbook"},
+		"component_unregistered.html": {unregistered, "/components/scanner"},
+		"connect.html":                {full, "/connect"},
+		"missing.html":                {full, "/components/nowhere"},
 	} {
 		golden(t, file, mainOf(t, visit(t, of.options, of.path).Body.String()))
 	}
