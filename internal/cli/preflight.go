@@ -27,7 +27,7 @@ type preflightCommand struct {
 // Help is what preflight --help says beyond its one line.
 func (*preflightCommand) Help() string {
 	return "Every component of every slot is probed, all at once. 0: the run may start; a start on a fallback, or without an optional slot, is " +
-		"announced. 1: refused, since nothing healthy is behind a required slot. 2: the question could not be asked. " +
+		"announced. 1: refused, since nothing healthy is behind a required slot, or it is undecided whether anything is. 2: the question could not be asked. " +
 		"With --check, 0: the ticket holds; 1: its signature is not that of this user's key, or a component fails or is not what it was; " +
 		"2: it cannot be read. With --history, 0 whatever they were."
 }
@@ -53,7 +53,7 @@ func (c *preflightCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	return c.Registry.recording(ctx, p, loaded, func(examined *examining) error {
-		run, err := c.run(examined)
+		run, err := c.run(examined, "that is to start")
 		if err != nil {
 			return err
 		}
@@ -67,8 +67,9 @@ func (c *preflightCommand) Run(ctx context.Context, p *process) error {
 	})
 }
 
-// run is the run that is named, else the only one there is.
-func (c *preflightCommand) run(examined *examining) (string, error) {
+// run is the run that is named, else the only one there is. What it is for completes the
+// sentence that asks for the name.
+func (c *preflightCommand) run(examined *examining, what string) (string, error) {
 	runs := examined.loaded.Runs
 	switch {
 	case c.Name != "":
@@ -83,7 +84,7 @@ func (c *preflightCommand) run(examined *examining) (string, error) {
 	for i := range runs {
 		names[i] = runs[i].Name
 	}
-	return "", fault.New(fault.InvalidArgument, "name the run that is to start").
+	return "", fault.New(fault.InvalidArgument, "name the run %s", what).
 		With(fault.Field, "run").WithHint("The runs of %s are %s.", examined.loaded.File, strings.Join(names, ", "))
 }
 

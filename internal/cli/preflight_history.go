@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/fault"
@@ -39,7 +40,7 @@ func (c *preflightCommand) checkHistory() error {
 // history shows the preflights of a run that were kept.
 func (c *preflightCommand) history(ctx context.Context, p *process) error {
 	return c.Registry.reading(ctx, p, func(examined *examining) error {
-		run, err := c.run(examined)
+		run, err := c.run(examined, "whose preflights are to be shown")
 		if err != nil {
 			return err
 		}
@@ -65,14 +66,18 @@ func historyText(run string, page *registry.PreflightPage, paint painter) string
 		return paint.fold("No preflight of "+visible(run)+" to show.") + "\n"
 	}
 	var out strings.Builder
+	width := len("FAIL")
+	if slices.ContainsFunc(page.Preflights, func(kept registry.KeptPreflight) bool {
+		return startOutcome(&kept.Preflight) == registry.OutcomeUndecided
+	}) {
+		width = len(registry.OutcomeUndecided)
+	}
 	for i := range page.Preflights {
 		kept := &page.Preflights[i]
-		lamp := paint.green(lampOK)
-		if !kept.Preflight.Allowed {
-			lamp = paint.red("FAIL")
-		}
 		at := shownMoment(kept.At)
-		slotLine(&out, paint, at+"  "+lamp+"  ", len(at)+len(lampOK)+4, []paintedText{{startSentence(&kept.Preflight), nil}})
+		column := len(at) + 2 + width + 2
+		fmt.Fprintf(&out, "%s  %s  %s\n", at, lamp(startOutcome(&kept.Preflight), width, paint),
+			paint.foldFrom(startSentence(&kept.Preflight), column, column))
 	}
 	if page.NextCursor != "" {
 		out.WriteString(paint.dim(paint.fold("For the next page give --cursor "+page.NextCursor)) + "\n")

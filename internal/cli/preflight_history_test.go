@@ -60,3 +60,21 @@ func TestPreflightHistory_refusesWhatDoesNotGoWithIt(t *testing.T) {
 		}
 	}
 }
+
+// TestPreflightHistory_asksForARunByWhatItIsFor has two runs and names none.
+func TestPreflightHistory_asksForARunByWhatItIsFor(t *testing.T) {
+	f := newFleet(t)
+	inFolder(t, map[string]string{"countersign.yaml": f.configuration() + "  weekly: {slots: {author: required}}\n"})
+	for _, row := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"preflight", "--history"}, "name the run whose preflights are to be shown"},
+		{[]string{"preflight"}, "name the run that is to start"},
+	} {
+		code, _, complaint := f.run(row.args...)
+		if code != exitAsk || !strings.Contains(complaint, row.says) || !strings.Contains(complaint, "nightly, weekly") {
+			t.Errorf("%v: exit code %d, %q", row.args, code, complaint)
+		}
+	}
+}

@@ -3,69 +3,24 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// slotLine writes what stands before it, of a width, and texts beside that, one
-// below the other.
-func slotLine(out *strings.Builder, paint painter, before string, width int, texts []paintedText) {
-	out.WriteString(before)
-	for i, each := range texts {
-		if i > 0 {
-			fmt.Fprintf(out, "\n%*s", width, "")
-		}
-		text := paint.foldFrom(each.text, width, width)
-		if each.paint != nil {
-			text = each.paint(text)
-		}
-		out.WriteString(text)
-	}
-	out.WriteString("\n")
-}
-
-// slotWidth is the width of the column of these slots: on a terminal at most a
-// third of it.
-func slotWidth(names []string, paint painter) int {
-	width := len("slot")
-	for _, name := range names {
-		width = max(width, columns(name))
-	}
-	if paint.width > 0 {
-		width = min(width, paint.width/3)
-	}
-	return width
-}
-
-// paintedText is a text and its colour; nil for none.
-type paintedText struct {
-	text  string
-	paint func(string) string
-}
-
-// lampOK is as wide as every lamp of a slot.
-const lampOK = "ok  "
-
 // preflightText shows a preflight: a line for each slot, then whether the run may
 // start.
 func preflightText(made *registry.Preflight, paint painter) string {
-	var out strings.Builder
-	var names []string
-	for i := range made.Slots {
-		names = append(names, made.Slots[i].Slot)
-	}
-	width := slotWidth(names, paint)
-	head := fmt.Sprintf("  %-*s  need      lamp  ", width, "slot")
-	fmt.Fprintf(&out, "%s\n", paint.dim(head+"by"))
+	var rows []slotRow
 	for i := range made.Slots {
 		slot := &made.Slots[i]
 		need := "optional"
 		if slot.Required {
 			need = "required"
 		}
-		before := fmt.Sprintf("  %-*s  %s  %s  ", width, cut(oneLine(slot.Slot), width), need, slotLamp(slot, paint))
-		slotLine(&out, paint, before, len(head), slotTexts(slot, paint))
+		lamp := func(width int) string { return slotLamp(slot, width, paint) }
+		rows = append(rows, slotRow{nameShown(slot.Slot), need, slotOutcome(slot), lamp, slotEntries(slot, paint)})
 	}
 	sentence := paint.fold(visible(made.Run) + ": " + startSentence(made))
 	switch {
@@ -76,45 +31,52 @@ func preflightText(made *registry.Preflight, paint painter) string {
 	default:
 		sentence = paint.green(sentence)
 	}
-	fmt.Fprintf(&out, "\n%s\n", sentence)
-	return out.String()
+	return newSlotTable(rows, paint).lines() + "\n" + sentence + "\n"
 }
 
-func slotLamp(slot *registry.SlotResult, paint painter) string {
+// slotOutcome says whether a slot is filled; it is undecided when nothing fills it, and
+// a component of it may be sound.
+func slotOutcome(slot *registry.SlotResult) registry.Outcome {
+	unsure := func(attempt registry.Attempt) bool {
+		theirs := func(cause registry.Cause) bool { return !cause.IsOurs() }
+		return len(attempt.Causes) > 0 && !slices.ContainsFunc(attempt.Causes, theirs)
+	}
 	switch {
 	case slot.OK:
-		return paint.green(lampOK)
-	case slot.Required:
-		return paint.red("FAIL")
+		return registry.OutcomePassed
+	case slices.ContainsFunc(slot.Attempts, unsure):
+		return registry.OutcomeUndecided
 	}
-	return paint.yellow("FAIL")
+	return registry.OutcomeFailed
 }
 
-// slotTexts names the component that fills the slot, and gives the reasons of
-// those that come before it in the slot; all of them when nothing fills it.
-func slotTexts(slot *registry.SlotResult, paint painter) []paintedText {
-	width := 0
-	for i := range slot.Attempts {
-		width = max(width, columns(slot.Attempts[i].Component))
+func slotLamp(slot *registry.SlotResult, width int, paint painter) string {
+	if outcome := slotOutcome(slot); slot.Required || outcome != registry.OutcomeFailed {
+		return lamp(outcome, width, paint)
 	}
-	var failed []paintedText
+	return paint.yellow("FAIL") + strings.Repeat(" ", max(0, width-len("FAIL")))
+}
+
+// slotEntries begin with the component that fills the slot, and then give the reasons of
+// those that come before it in the slot; of all of them when nothing fills it.
+func slotEntries(slot *registry.SlotResult, paint painter) []slotEntry {
+	var failed []slotEntry
 	for i := range slot.Attempts {
 		attempt := &slot.Attempts[i]
-		name := fmt.Sprintf("%-*s  ", width, oneLine(attempt.Component))
+		entry := slotEntry{component: nameShown(attempt.Component), said: attemptReason(attempt)}
 		switch {
 		case slot.OK && attempt.Component == slot.Component:
-			return append(filledTexts(slot, attempt, name, paint), failed...)
+			return append([]slotEntry{filledEntry(slot, attempt, paint)}, failed...)
 		case slot.OK:
-			failed = append(failed, paintedText{name + attemptReason(attempt), paint.dim})
-		default:
-			failed = append(failed, paintedText{name + attemptReason(attempt), nil})
+			entry.paint = paint.dim
 		}
+		failed = append(failed, entry)
 	}
 	return failed
 }
 
-// filledTexts is the component that fills a slot, and what is to be said of that.
-func filledTexts(slot *registry.SlotResult, by *registry.Attempt, name string, paint painter) []paintedText {
+// filledEntry is the component that fills a slot, and what is to be said of that.
+func filledEntry(slot *registry.SlotResult, by *registry.Attempt, paint painter) slotEntry {
 	var remarks []string
 	if slot.Fallback {
 		remarks = append(remarks, "fallback")
@@ -125,11 +87,11 @@ func filledTexts(slot *registry.SlotResult, by *registry.Attempt, name string, p
 	if remark := attemptRemark(by); remark != "" {
 		remarks = append(remarks, remark)
 	}
-	text := paintedText{strings.TrimRight(name+strings.Join(remarks, "; "), " "), nil}
+	entry := slotEntry{component: nameShown(by.Component), said: strings.Join(remarks, "; ")}
 	if slot.Fallback || by.Reason != "" {
-		text.paint = paint.yellow
+		entry.paint = paint.yellow
 	}
-	return []paintedText{text}
+	return entry
 }
 
 // attemptRemark is what is to be said of an attempt that passed; mostly nothing.
@@ -154,13 +116,30 @@ func reasonOf(causes []registry.Cause, given string) string {
 	return oneLine(cmp.Or(given, strings.Join(words, ", "), "did not pass"))
 }
 
+// startOutcome is whether the run may start; undecided when it is refused for what is
+// undecided alone.
+func startOutcome(made *registry.Preflight) registry.Outcome {
+	if made.Allowed {
+		return registry.OutcomePassed
+	}
+	outcomes := []registry.Outcome{registry.OutcomeUndecided}
+	for i := range made.Slots {
+		if made.Slots[i].Required {
+			outcomes = append(outcomes, slotOutcome(&made.Slots[i]))
+		}
+	}
+	return together(outcomes)
+}
+
 // startSentence says whether the run may start, and on what terms.
 func startSentence(made *registry.Preflight) string {
-	var empty, fallbacks, without []string
+	var empty, unsure, fallbacks, without []string
 	for i := range made.Slots {
 		switch slot := &made.Slots[i]; {
 		case slot.OK && slot.Fallback:
 			fallbacks = append(fallbacks, oneLine(slot.Slot)+" by "+oneLine(slot.Component))
+		case slot.Required && slotOutcome(slot) == registry.OutcomeUndecided:
+			unsure = append(unsure, oneLine(slot.Slot))
 		case !slot.OK && slot.Required:
 			empty = append(empty, oneLine(slot.Slot))
 		case !slot.OK:
@@ -168,7 +147,14 @@ func startSentence(made *registry.Preflight) string {
 		}
 	}
 	if !made.Allowed {
-		return "refused: nothing healthy behind " + strings.Join(empty, ", ")
+		var said []string
+		if len(empty) > 0 {
+			said = append(said, "nothing healthy behind "+strings.Join(empty, ", "))
+		}
+		if len(unsure) > 0 {
+			said = append(said, "undecided whether anything healthy is behind "+strings.Join(unsure, ", "))
+		}
+		return "refused: " + strings.Join(said, "; ")
 	}
 	sentence := "may start"
 	if len(fallbacks) > 0 {
@@ -220,25 +206,18 @@ func slotWarning(slot *registry.SlotResult) string {
 // holds.
 func ticketText(report *registry.TicketReport, paint painter) string {
 	var out strings.Builder
-	var names []string
-	for i := range report.Slots {
-		names = append(names, report.Slots[i].Slot)
-	}
-	width := slotWidth(names, paint)
-	head := fmt.Sprintf("  %-*s  lamp  ", width, "slot")
-	if len(report.Slots) > 0 {
-		fmt.Fprintf(&out, "%s\n", paint.dim(head+"by"))
-	}
+	var rows []slotRow
 	for i := range report.Slots {
 		check := &report.Slots[i]
-		lamp, text := paint.green(lampOK), oneLine(check.Component)
+		entry, outcome := slotEntry{component: nameShown(check.Component)}, registry.OutcomePassed
 		if !check.OK {
-			lamp, text = paint.red("FAIL"), text+"  "+ticketReason(check)
+			entry.said, outcome = ticketReason(check), registry.OutcomeFailed
 		}
-		slotLine(&out, paint, fmt.Sprintf("  %-*s  %s  ", width, cut(oneLine(check.Slot), width), lamp), len(head), []paintedText{{text, nil}})
+		lamp := func(width int) string { return lamp(outcome, width, paint) }
+		rows = append(rows, slotRow{nameShown(check.Slot), "", outcome, lamp, []slotEntry{entry}})
 	}
-	if len(report.Slots) > 0 {
-		out.WriteString("\n")
+	if len(rows) > 0 {
+		out.WriteString(newSlotTable(rows, paint).lines() + "\n")
 	}
 	sentence := paint.green(paint.fold(visible(report.Run) + ": the ticket holds"))
 	if !report.Holds {

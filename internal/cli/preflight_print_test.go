@@ -39,6 +39,7 @@ func TestPreflightText_isWorthReading(t *testing.T) {
 	stored.Reused = true
 	drifted := attempted("asm-eu")
 	drifted.Reason = "its tools are not the accepted ones: added nuclei_scan"
+	const long = "a-very-long-component-name-for-the-european-region"
 	s := newShell(t)
 	for _, scene := range []struct {
 		title string
@@ -52,13 +53,30 @@ func TestPreflightText_isWorthReading(t *testing.T) {
 		{"other tools than the accepted ones", flown(filled("recon", true, drifted), filled("scan", true, attempted("asm", registry.NotOK), drifted))},
 		{"refused", flown(filled("recon", true, attempted("asm", registry.NotOK), attempted("asm-eu", registry.Refused)), filled("author", true, attempted("writer")))},
 		{"refused for two slots, and one in vain", flown(filled("recon", true, silent), filled("scan", true, hostile), filled("author", false, attempted("writer", registry.Timeout)))},
+		{"undecided", flown(filled("recon", true, attempted("asm", registry.Overloaded)), filled("author", true, attempted("writer", registry.Denied), attempted("writer-eu", registry.Timeout)))},
+		{"refused, and undecided besides", flown(filled("recon", true, attempted("asm", registry.NotOK)), filled("author", true, attempted("writer", registry.Denied)), filled("spare", false, attempted("asm", registry.NotOK)))},
+		{"long names of components", flown(filled("recon", true, attempted(long, registry.NotOK), attempted(long+"-2", registry.Timeout)), filled("author", true, attempted("writer")))},
+		{"a long name of a slot", flown(filled("reconnaissance-of-the-european-region", true, attempted(long, registry.NotOK), attempted("asm-eu")))},
 		{"no slot", flown()},
 	} {
 		fmt.Fprintf(&s.transcript, "# %s\n\n%s\n", scene.title, preflightText(scene.made, painter{}))
 		for _, warning := range startWarnings(scene.made) {
 			fmt.Fprintf(&s.transcript, "(warning) %s\n", warning)
 		}
-		fmt.Fprintf(&s.transcript, "# %s, at 80 columns\n\n%s\n", scene.title, preflightText(scene.made, painter{width: 80}))
+		for _, width := range []int{80, 120} {
+			text := preflightText(scene.made, painter{width: width})
+			fmt.Fprintf(&s.transcript, "# %s, at %d columns\n\n%s\n", scene.title, width, text)
+			for i := range scene.made.Slots {
+				for _, attempt := range scene.made.Slots[i].Attempts {
+					if !scene.made.Slots[i].OK && !strings.Contains(text, attempt.Component) {
+						t.Errorf("%s: the name %s is broken", scene.title, attempt.Component)
+					}
+				}
+			}
+		}
+	}
+	if strings.Contains(s.transcript.String(), " \n") {
+		t.Error("a line ends in blanks")
 	}
 	s.golden(t, "preflight-text.txt")
 	if obeyed(s.transcript.String()) {
@@ -67,7 +85,7 @@ func TestPreflightText_isWorthReading(t *testing.T) {
 	for _, name := range []string{"scan", strings.Repeat("long", registry.MaxName/4)} {
 		for _, width := range []int{60, 80, 120} {
 			for line := range strings.Lines(preflightText(flown(filled(name, true, hostile)), painter{width: width})) {
-				if columns(line) > width+1 { // with its end
+				if columns(line) > width+1 && strings.TrimSpace(line) != name { // with its end
 					t.Errorf("a line has more than %d columns: %q", width, line)
 				}
 			}
