@@ -105,7 +105,7 @@ type API struct {
 	Log        *slog.Logger  // nil discards; a server fills in its own
 	Tick       time.Duration // how often a stream says that time has passed; 30 seconds when zero
 
-	named map[string]string // the operations by the tools that do the same
+	named map[string]string // the operations with method and path, by the tools that do the same
 }
 
 // mounted are the routes by their patterns. Streams end when ending is closed, which
@@ -115,7 +115,12 @@ func (a API) mounted(ending <-chan struct{}) (map[string]http.Handler, error) {
 		a.Log = slog.New(slog.DiscardHandler)
 	}
 	routes, named := a.routes(ending)
-	a.named = named
+	a.named = map[string]string{}
+	for i := range routes {
+		if id, does := named[routes[i].tool]; does {
+			a.named[routes[i].tool] = id + " (" + routes[i].method + " " + pathV1 + routes[i].path + ")"
+		}
+	}
 	document, err := describe(a.Version, routes)
 	if err != nil {
 		return nil, err
@@ -136,7 +141,7 @@ func (a API) mounted(ending <-chan struct{}) (map[string]http.Handler, error) {
 }
 
 // routes is every route of the API. named are their operations by the tools that do
-// the same, since that is what hints and descriptions name.
+// the same, since that is what descriptions name; hints name method and path as well.
 func (a API) routes(ending <-chan struct{}) (all []route, named map[string]string) {
 	if a.Tasks != nil {
 		all = append(all, a.taskRoutes()...)
