@@ -197,7 +197,12 @@ func (c *conversation) permitted(list registry.GateResult) (registry.Tool, findi
 // alive is g1 of the profile protocol: the process runs, or the endpoint gave a
 // complete HTTP answer of any kind.
 func (c *conversation) alive(list registry.GateResult) (got registry.GateResult) {
-	defer func() { got.Began = list.Began }()
+	defer func() {
+		got.Began = list.Began
+		if got.Ended.IsZero() {
+			got.Ended = time.Now()
+		}
+	}()
 	report, isProcess := c.client.Report(), c.Endpoint == nil
 	took := list.Took()
 	if report.FirstAnswer != "" {

@@ -15,6 +15,7 @@ import (
 func ofHarnesses() kindOf {
 	return kindOf{
 		kind: registry.KindHarness, examine: examineHarness,
+		timeout: func(registry.Spec) time.Duration { return registry.SlowTimeout }, // for each conversation: reports may be large
 		failed: func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result {
 			made := newHarnessResult(of, settings)
 			failHarness(made, registry.Fail(0, cause, registry.Shorten(detail, registry.MaxDetail)))
@@ -73,13 +74,6 @@ func examineHarness(ctx context.Context, component *registry.Component, settings
 	}
 	result.Digest = image.Digest
 	settings = settings.openedHarness()
-	switch {
-	case settings.Timeout > 0:
-	case component.Timeout > 0:
-		settings.Timeout = component.Timeout
-	default:
-		settings.Timeout = registry.SlowTimeout // for each conversation: reports may be large
-	}
 	probeHarness(ctx, spec, image, settings, result)
 	settings.cleanHarness(result)
 	return result
@@ -125,7 +119,7 @@ func probeHarness(ctx context.Context, spec *registry.Harness, image registry.Im
 		return
 	}
 	judged.judge(seen.found)
-	result.Scanned.Began, result.Scanned.LatencyMs = searched.Began, searched.LatencyMs
+	result.Scanned.Began, result.Scanned.Ended, result.Scanned.LatencyMs = searched.Began, searched.Ended, searched.LatencyMs
 }
 
 // resolve asks for the digest, and whether the tag points at it.

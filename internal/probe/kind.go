@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/registry"
 )
@@ -17,13 +18,15 @@ const MaxDocument = 256 << 10
 type kindOf struct {
 	kind    registry.Kind
 	examine func(context.Context, *registry.Component, Settings) registry.Result
+	// timeout is the time for each gate of a component that gives none itself.
+	timeout func(registry.Spec) time.Duration
 	// failed is the result of a component that could not be asked at all.
 	failed func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result
 	// lighter returns a result of the kind, and then what is left of it when it is
 	// too large; nil when it is of another kind.
 	lighter func(registry.Result) []registry.Result
-	// gates are what a stall of this machine excuses in a result of the kind, nil for
-	// a part that it does not have; none of a result of another kind.
+	// gates are what a stall can excuse in a result of the kind, nil for a part that it
+	// does not have; none of a result of another kind.
 	gates func(registry.Result) []*registry.GateResult
 }
 
@@ -33,8 +36,8 @@ func kinds() []kindOf { return []kindOf{ofMCPServers(), ofModel(), ofHarnesses()
 // Examine probes a component in the way of its kind. It never fails: whatever
 // goes wrong is a result that has not passed. One that says what it must in no
 // usable form, such as an address without a scheme, has failed; a probe that ends
-// in a panic is undecided, and so is one that did not pass while this machine stood
-// still: see watch. About ctx: see MCPServer.Probe.
+// in a panic is undecided, and so is one whose gates failed because this process
+// stood still: see watch. About ctx: see MCPServer.Probe.
 func Examine(ctx context.Context, component *registry.Component, settings Settings) (result registry.Result) {
 	of, known := rowOf(component.Kind())
 	defer func() {
@@ -45,8 +48,9 @@ func Examine(ctx context.Context, component *registry.Component, settings Settin
 	if !known {
 		return of.failed(component, settings, registry.NotConfigured, fmt.Sprintf("no probe is known for the kind %q", component.Kind()))
 	}
-	stalls := settings.watched(cmp.Or(settings.Timeout, component.Timeout, registry.QuickTimeout))
-	defer func() { stalls.end(of.gates(result)) }()
+	settings.Timeout = cmp.Or(settings.Timeout, component.Timeout, of.timeout(component.Spec))
+	stalls := settings.watched(settings.Timeout)
+	defer func() { stalls.end(func() []*registry.GateResult { return of.gates(result) }) }()
 	return of.examine(ctx, component, settings)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/mcpwire"
@@ -15,6 +16,10 @@ import (
 func ofKnowledgeBases() kindOf {
 	return kindOf{
 		kind: registry.KindKnowledgeBase, examine: examineKnowledgeBase,
+		timeout: func(of registry.Spec) time.Duration {
+			spec, ok := of.(*registry.KnowledgeBase)
+			return serverTimeout(ok && spec.URL == "")
+		},
 		failed: func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result {
 			return failedKnowledgeBase(of.Name, settings, cause, detail)
 		},

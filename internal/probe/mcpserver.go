@@ -33,11 +33,11 @@ type Settings struct {
 // failed gate. When ctx ends early, the gates that were not done have failed,
 // and sessions, streams and processes are ended all the same; it returns at most
 // mcpwire.CloseTimeout after the last gate, or mcpwire.ProcessCloseTimeout when
-// the target is a process and ctx has not been cancelled. What failed while this
-// machine stood still is undecided: see watch.
+// the target is a process and ctx has not been cancelled. What failed because
+// this process stood still is undecided: see watch.
 func (s MCPServer) Probe(ctx context.Context, settings Settings) (result registry.ProbeResult) {
 	stalls := settings.watched(s.limit(settings))
-	defer func() { stalls.end(gatesOfServers(&result)) }()
+	defer func() { stalls.end(func() []*registry.GateResult { return gatesOfServers(&result) }) }()
 	return s.probe(ctx, settings, nil)
 }
 
@@ -125,7 +125,7 @@ func guarded(ctx context.Context, limit time.Duration, gate func(context.Context
 		if thrown := recover(); thrown != nil {
 			got = panicked(began, thrown)
 		}
-		got.Began = began
+		got.Began, got.Ended = began, time.Now()
 	}()
 	found := gate(ctx)
 	if found.cause != "" {

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/fault"
 	"github.com/countersign-dev/countersign/internal/registry"
@@ -12,6 +13,10 @@ import (
 func ofMCPServers() kindOf {
 	return kindOf{
 		kind: registry.KindMCPServer, examine: examineMCPServer,
+		timeout: func(of registry.Spec) time.Duration {
+			spec, ok := of.(*registry.MCPServer)
+			return serverTimeout(ok && spec.URL == "")
+		},
 		failed: func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result {
 			return failedServer(of.Name, settings, cause, detail)
 		},

@@ -28,6 +28,7 @@ const (
 func ofModel() kindOf {
 	return kindOf{
 		kind: registry.KindModel, examine: examineModel,
+		timeout: func(registry.Spec) time.Duration { return registry.SlowTimeout }, // for all requests together
 		failed: func(of *registry.Component, settings Settings, cause registry.Cause, detail string) registry.Result {
 			return failedModel(of, settings, cause, detail)
 		},
@@ -129,12 +130,6 @@ func newInvocation(component *registry.Component, spec *registry.Model, settings
 	address, err := parseAddress("base_url", spec.BaseURL)
 	if err != nil {
 		return nil, err
-	}
-	if settings.Timeout <= 0 {
-		settings.Timeout = component.Timeout
-	}
-	if settings.Timeout <= 0 {
-		settings.Timeout = registry.SlowTimeout // for all requests of it together
 	}
 	asked := &invocation{
 		spec: spec, address: address,

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,10 +23,13 @@ const (
 	mostStall  = 10 * time.Second
 	// looksInBound is how often a watch looks at the clocks in the time that it allows.
 	looksInBound = 4
+	// maxStalls is how many stalls of one probe excuse something: the first.
+	maxStalls = 64
 )
 
 // reading is a moment as both clocks tell it.
 type reading struct {
+	at     time.Time     // as time.Now gives it, to be compared with when gates began and ended
 	steady time.Duration // since some moment
 	wall   time.Time     // without a reading of the steady clock
 }
@@ -35,7 +39,7 @@ func clocksFromNow() func() reading {
 	from := time.Now()
 	return func() reading {
 		now := time.Now()
-		return reading{now.Sub(from), now.Round(0)}
+		return reading{now, now.Sub(from), now.Round(0)}
 	}
 }
 
@@ -48,10 +52,17 @@ type watch struct {
 	done         chan struct{}
 	looks        sync.WaitGroup
 
-	mu    sync.Mutex
-	last  reading
-	stood time.Duration // the longest stall; 0 for none
-	until time.Time     // when it was over
+	mu     sync.Mutex
+	last   reading
+	stalls []stall // at most maxStalls
+}
+
+// stall is a time in which this process was not run. Nothing ends in it: a gate ends
+// before from, or when it is over.
+type stall struct {
+	from, until time.Time // as gates tell when they began and ended
+	over        time.Time // until, by the wall clock
+	stood       time.Duration
 }
 
 // watched begins the watch over a probe with a time-out; call end.
@@ -90,28 +101,72 @@ func (w *watch) look() {
 	if jumped > mostStall {
 		stood = max(stood, 0) + jumped
 	}
-	if stood > w.bound && stood > w.stood {
-		w.stood, w.until = stood, now.wall
+	if stood > w.bound && len(w.stalls) < maxStalls {
+		from := now.at.Add(-stood)
+		if from.Before(w.last.at) { // the machine slept, and this clock with it
+			from = w.last.at
+		}
+		w.stalls = append(w.stalls, stall{from, now.at, now.wall, stood})
 	}
 	w.last = now
 }
 
-// end ends the watch, and excuses the gates that failed while there was a stall for
-// what is not ours already. After a stall the clocks may not have been looked at yet:
-// the deadlines of the gates run out at that very moment.
-func (w *watch) end(gates []*registry.GateResult) {
+// fromStall reports whether a stall can bring a cause about: no answer came, or none
+// to its end. What was judged from an answer stands, and so does what only the other
+// side brings about: that it refuses, or that a process ends. A connection that breaks
+// off within a body or a handshake of TLS has the cause of one that is wrong, which it
+// is far more often; those take a moment, and are not excused.
+func fromStall(cause registry.Cause) bool {
+	return slices.Contains([]registry.Cause{
+		registry.Timeout,       // it ran out while nobody listened
+		registry.Unreachable,   // a connection that was silent was ended; the network comes later than the machine
+		registry.DNS,           // so does the resolver
+		registry.ProtocolError, // a stream of events broke off before its answer
+	}, cause)
+}
+
+// end ends the watch, and excuses the gates that failed for a stall while they were
+// asked. After a stall the clocks may not have been looked at yet: the deadlines of
+// the gates run out at that very moment.
+func (w *watch) end(gates func() []*registry.GateResult) {
 	close(w.done)
 	w.looks.Wait()
 	w.look()
-	if w.stood == 0 {
+	if len(w.stalls) == 0 {
 		return
 	}
-	for _, gate := range gates {
-		if gate == nil || gate.OK || gate.Cause.IsOurs() {
+	all, excused := gates(), map[registry.Cause]stall{}
+	for _, gate := range all {
+		if gate == nil || gate.OK || !fromStall(gate.Cause) {
 			continue
 		}
-		gate.Detail = registry.Shorten(fmt.Sprintf("this machine stood still for %v until %s, so this says nothing: %s: %s",
-			w.stood.Round(100*time.Millisecond), registry.Timestamp(w.until), gate.Cause, gate.Detail), registry.MaxDetail)
-		gate.Cause = registry.Overloaded
+		if during, was := w.longest(gate); was {
+			excused[gate.Cause] = during
+			during.excuse(gate)
+		}
 	}
+	for _, gate := range all { // one that was not asked has failed as another did
+		if gate == nil || gate.OK || !gate.Ended.IsZero() {
+			continue
+		}
+		if during, was := excused[gate.Cause]; was {
+			during.excuse(gate)
+		}
+	}
+}
+
+// longest is the longest stall while a gate was asked, and whether there was one.
+func (w *watch) longest(gate *registry.GateResult) (found stall, was bool) {
+	for _, each := range w.stalls {
+		if each.stood > found.stood && gate.Began.Before(each.until) && gate.Ended.After(each.from) {
+			found, was = each, true
+		}
+	}
+	return found, was
+}
+
+func (s stall) excuse(gate *registry.GateResult) {
+	gate.Detail = registry.Shorten(fmt.Sprintf("this process stood still for %v until %s, so this says nothing: %s: %s",
+		s.stood.Round(100*time.Millisecond), registry.Timestamp(s.over), gate.Cause, gate.Detail), registry.MaxDetail)
+	gate.Cause = registry.Overloaded
 }

@@ -7,6 +7,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,15 +43,15 @@ type MCPServer struct {
 	Private     []registry.Secret    // what else of the target may be secret
 }
 
-// limit is the time for each gate. A server that has to be started first may take
-// longer.
+// limit is the time for each gate.
 func (s MCPServer) limit(settings Settings) time.Duration {
-	switch {
-	case settings.Timeout > 0:
-		return settings.Timeout
-	case s.Timeout > 0:
-		return s.Timeout
-	case s.Endpoint == nil:
+	return cmp.Or(settings.Timeout, s.Timeout, serverTimeout(s.Endpoint == nil))
+}
+
+// serverTimeout is the time for each gate where none is given. A server that has to
+// be started first may take longer.
+func serverTimeout(isStarted bool) time.Duration {
+	if isStarted {
 		return registry.SlowTimeout
 	}
 	return registry.QuickTimeout

@@ -33,9 +33,11 @@ type GateResult struct {
 	Detail    string  `json:"detail,omitempty"`
 	Cause     Cause   `json:"cause,omitempty"`
 
-	// Began is when it was begun to be asked; zero where it was not asked, and in
-	// what was read from a document, which does not hold it.
+	// Began is when it was begun to be asked, and Ended when what it found was known;
+	// zero where it was not asked, and in what was read from a document, which does not
+	// hold them. Not all that is between them need count as its latency.
 	Began      time.Time   `json:"-"`
+	Ended      time.Time   `json:"-"`
 	Transcript *Transcript `json:"transcript,omitempty"` // of a gate that failed, when transcripts are kept
 }
 
