@@ -121,7 +121,7 @@ func fromStall(cause registry.Cause) bool {
 		registry.Timeout,       // it ran out while nobody listened
 		registry.Unreachable,   // a connection that was silent was ended; the network comes later than the machine
 		registry.DNS,           // so does the resolver
-		registry.ProtocolError, // a stream of events broke off before its answer
+		registry.ProtocolError, // a stream of events broke off before its answer; an error of the server has it too
 	}, cause)
 }
 
