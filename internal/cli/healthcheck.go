@@ -31,7 +31,7 @@ func (c *healthcheckCommand) Run(ctx context.Context, p *process) error {
 		err = printJSON(p.Out, got)
 	} else {
 		paint := painterFor(p.Out, p.Getenv)
-		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n%s", lamp(outcomeOf(got), 0, paint), reason(got), got.LatencyMs, addressHint(server, got))
+		_, err = fmt.Fprintf(p.Out, "%s  %s, %.1f ms\n%s", lamp(outcomeOf(got), 0, paint), reason(got), got.LatencyMs, paint.fold(addressHint(server, got)))
 	}
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)
@@ -39,10 +39,14 @@ func (c *healthcheckCommand) Run(ctx context.Context, p *process) error {
 	return answered(outcomeOf(got))
 }
 
-// addressHint is a line for whoever gave the address of the page itself.
+// addressHint is a line on what to do about a failure: that of its cause, or another
+// for whoever gave the address of the page itself.
 func addressHint(server probe.MCPServer, got registry.GateResult) string {
 	base, isPage := strings.CutSuffix(server.Title(), httpapi.PathHealthz)
 	if !isPage || !strings.HasPrefix(got.Detail, "status 404") {
+		if entry, known := got.Cause.Entry(); known {
+			return "  " + entry.Hint + "\n"
+		}
 		return ""
 	}
 	return "  " + httpapi.PathHealthz + " is added to the address; give " + visible(base) + "\n"

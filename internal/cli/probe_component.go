@@ -163,6 +163,13 @@ func unnamed(loaded *config.Config, name string) error {
 		return fault.New(fault.NotFound, "there is no configuration file that could name %s", name).
 			WithHint("Name the file with --config; an address is written in full, such as http://%s, and a command behind --.", name)
 	}
-	return fault.New(fault.NotFound, "%s names no component %s", loaded.File, name).
-		WithHint("countersign config check lists the components; a command stands behind --.")
+	none := fault.New(fault.NotFound, "%s names no component %s", loaded.File, name)
+	var names []string
+	for i := range loaded.Components {
+		names = append(names, loaded.Components[i].Name)
+	}
+	if nearest := registry.Nearest(name, names); nearest != "" {
+		return none.WithHint("Is it %s that is meant?", nearest)
+	}
+	return none.WithHint("countersign config check lists the components; a command stands behind --.")
 }

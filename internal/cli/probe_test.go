@@ -146,7 +146,7 @@ func TestHealthcheck_asksForTheAddressWithoutThePage(t *testing.T) {
 	if _, out, _ := newShell(t).run("healthcheck", url+"/healthz/"); !strings.Contains(out, "is added to the address; give "+url+"\n") {
 		t.Errorf("with the page: %q", out)
 	}
-	if _, out, _ := newShell(t).run("healthcheck", url+"/elsewhere"); strings.Count(out, "\n") != 1 {
+	if _, out, _ := newShell(t).run("healthcheck", url+"/elsewhere"); !strings.HasSuffix(out, "\n  Check the path, and read the server's log of this request.\n") {
 		t.Errorf("elsewhere: %q", out)
 	}
 }
@@ -279,5 +279,15 @@ func TestProbeTable_saysTheSameWithColours(t *testing.T) {
 	}
 	if painted != plain {
 		t.Errorf("without its colours the table reads %q, want %q", painted, plain)
+	}
+}
+
+func TestProbe_guessesWhichComponentIsMeant(t *testing.T) {
+	inFolder(t, map[string]string{"countersign.yaml": "components:\n  scanner: {kind: mcp_server, url: \"http://127.0.0.1:9\"}\n"})
+	s := newShell(t)
+	for name, hint := range map[string]string{"scaner": "Is it scanner that is meant?", "other": "config check lists the components"} {
+		if code, _, told := s.run("probe", name); code != exitAsk || !strings.Contains(told, hint) {
+			t.Errorf("probe %s: exit %d\n%s", name, code, told)
+		}
 	}
 }
