@@ -9,9 +9,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/words"
 )
 
-// componentsText lays a list of components out: a line each, and below it the
-// reason of a status where the terminal is too narrow for both; then how many
-// there are of each status.
+// componentsText lays a list of components out: a line each, above it a name that is
+// too long for its column, and below it the reason of a status where the terminal is
+// too narrow for both; then how many there are of each status.
 func componentsText(readings []registry.Reading, now time.Time, paint painter) string {
 	if len(readings) == 0 {
 		return "No component to list.\n"
@@ -26,13 +26,18 @@ func componentsText(readings []registry.Reading, now time.Time, paint painter) s
 			kind = 0
 		}
 		others := componentRow(0, kind, "", "", strings.Repeat(" ", statusWidth), "", "") + "  WHY"
-		name = min(name, max(paint.width-len(others), minName))
+		name = nameColumn(readings, paint.width-len(others))
 	}
 	head := componentRow(name, kind, "COMPONENT", "KIND", fmt.Sprintf("%-*s", statusWidth, "STATUS"), "FOR", "AGE") + "  "
 	fmt.Fprintf(&out, "%s\n", paint.dim(head+"WHY"))
 	for i := range readings {
 		reading := &readings[i]
-		out.WriteString(componentRow(name, kind, oneLine(reading.Name), string(reading.Kind),
+		shown := oneLine(reading.Name)
+		if columns(shown) > name { // it has a line of its own, since it is there to be typed
+			out.WriteString(shown + "\n")
+			shown = ""
+		}
+		out.WriteString(componentRow(name, kind, shown, string(reading.Kind),
 			paintedReading(reading, statusWidth, paint), heldFor(reading, now), ageOf(reading)))
 		marks, why := whyOf(reading)
 		switch {
@@ -49,16 +54,23 @@ func componentsText(readings []registry.Reading, now time.Time, paint painter) s
 	return out.String()
 }
 
-const (
-	// kindTerminal is the width of the narrowest terminal that shows kinds.
-	kindTerminal = 60
-	// minName is how many columns a name gets at least.
-	minName = 9
-)
+// kindTerminal is the width of the narrowest terminal that shows kinds.
+const kindTerminal = 60
+
+// nameColumn is the width of the longest name that has room in a row.
+func nameColumn(readings []registry.Reading, room int) int {
+	width := len("COMPONENT")
+	for i := range readings {
+		if long := columns(readings[i].Name); long <= room {
+			width = max(width, long)
+		}
+	}
+	return width
+}
 
 // componentRow lays a row out but for the reason; kind 0 leaves the kind out.
 func componentRow(name, kind int, component, of, status, held, age string) string {
-	row := fmt.Sprintf("%-*s  ", name, cut(component, name))
+	row := fmt.Sprintf("%-*s  ", name, component)
 	if kind > 0 {
 		row += fmt.Sprintf("%-*s  ", kind, of)
 	}

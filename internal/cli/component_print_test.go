@@ -45,13 +45,20 @@ func TestComponentsText_isWorthReading(t *testing.T) {
 	s := newShell(t)
 	for _, width := range []int{0, minTerminal, 60, 80, 140} {
 		readings := everyStatus()
+		readings = append(readings, read("a-very-long-component-name-for-the-european-region-02345", registry.Unknown, time.Hour, "no patrol"))
 		if width == 60 {
 			readings = append(readings, read(strings.Repeat("long", registry.MaxName/4), registry.Available, time.Hour, ""))
 		}
 		text := componentsText(readings, at(), painter{width: width})
 		fmt.Fprintf(&s.transcript, "# at %d columns\n\n%s\n", width, text)
+		for i := range readings {
+			if !strings.Contains(text, readings[i].Name) {
+				t.Errorf("at %d columns %s is not whole", width, readings[i].Name)
+			}
+		}
 		for line := range strings.Lines(text) {
-			if width > 0 && columns(line) > width+1 { // with its end
+			isName := slices.ContainsFunc(readings, func(one registry.Reading) bool { return one.Name+"\n" == line })
+			if width > 0 && columns(line) > width+1 && !isName { // with its end
 				t.Errorf("a line has more than %d columns: %q", width, line)
 			}
 		}

@@ -27,6 +27,10 @@ func componentText(view *registry.ComponentView, target, flags string, now time.
 		status += ", " + paint.yellow(marks)
 	}
 	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(oneLine(view.Name)), status)
+	if view.Unregistered {
+		row(&out, paint, "hint", "It is no longer registered, so nothing probes it. All below is of before; to have it probed, name it in the configuration file again.")
+		out.WriteString("\n")
+	}
 	row(&out, paint, "kind", string(view.Kind))
 	if target != "" {
 		row(&out, paint, "target", oneLine(target))
@@ -58,7 +62,7 @@ func componentText(view *registry.ComponentView, target, flags string, now time.
 		out.WriteString("\n" + driftWarning(view.Name, view.Drift, flags, paint))
 	}
 	if len(view.Hours) > 0 {
-		fmt.Fprintf(&out, "\n%s", hoursText(view.Hours, paint))
+		fmt.Fprintf(&out, "\n%s", hoursText(view.Hours, definitionsOf(view), paint))
 	}
 	if len(view.Changes) > 0 {
 		fmt.Fprintf(&out, "\n%s", changesText(view.Changes, paint))
@@ -91,8 +95,9 @@ func toolNames(names []string) string {
 }
 
 // hoursText is a strip of the latest hours, newest last: the higher, the more of
-// the probes passed; a dot where there was none that says so.
-func hoursText(hours []registry.Hour, paint painter) string {
+// the probes passed; a dot where there was none that says so, and a line before an
+// hour in which the component was defined anew.
+func hoursText(hours []registry.Hour, defined definitions, paint painter) string {
 	newest := hours[0].Start
 	strip := slices.Repeat([]string{paint.dim("·")}, stripHours)
 	first, passed, failed := stripHours-1, 0, 0
@@ -106,6 +111,7 @@ func hoursText(hours []registry.Hour, paint painter) string {
 		passed, failed = passed+hour.Passed, failed+hour.Failed
 		strip[place] = hourBar(hour, paint)
 	}
+	marked := defined.mark(strip[first:], newest.Add(-time.Duration(stripHours-1-first)*time.Hour))
 	var out strings.Builder
 	fmt.Fprintf(&out, "  %s%s\n", paint.dim(fmt.Sprintf("%-*s", firstWidth, "hours")), strings.Join(strip[first:], ""))
 	told := "no probe passed or failed"
@@ -114,6 +120,9 @@ func hoursText(hours []registry.Hour, paint painter) string {
 		told = fmt.Sprintf("%s%% of %s passed since %s", share(passed, failed), counted(passed+failed, "probe"), oldest.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	fmt.Fprintf(&out, "  %*s%s\n", firstWidth, "", paint.dim(told))
+	if of := defined.told(marked); of != "" {
+		fmt.Fprintf(&out, "  %*s%s\n", firstWidth, "", paint.dim(of))
+	}
 	return out.String()
 }
 

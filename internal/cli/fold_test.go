@@ -97,7 +97,8 @@ func TestTaskList_fitsTheTerminal(t *testing.T) {
 	want := `STATUS    TASK                                  UPDATED
 claimed   00000000-0000-7000-8000-000000000002  1970-01-01 00:00:00 UTC
           created by reviewer, claimed by devops
-            All tasks: 0 pending 字 字 字 字 字 字 字 字 字 字 字 字 字 字 字…
+            All tasks: 0 pending 字 字 字 字 字 字 字 字 字 字 字 字 字 字 字 字
+            字 字 字 字 字 字 字 字 字 字 字 字 字 …
 pending   00000000-0000-7000-8000-000000000001  1970-01-01 00:00:00 UTC
           created by
           aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa

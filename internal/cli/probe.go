@@ -39,7 +39,7 @@ type probeCommand struct {
 	RequireTools []string       `help:"Tools that must be among those listed." name:"require-tools" placeholder:"TOOL"`
 	ExpectServer string         `help:"Name that the server must give itself." name:"expect-server" placeholder:"NAME"`
 	Explain      bool           `help:"Show what was exchanged in each gate that failed, how long it took, and a curl line that asks it again. Secrets are left out."`
-	Timeout      *time.Duration `help:"Time for each gate. By default that of the component, else 10s, or 30s for a server that is started." placeholder:"DURATION"`
+	Timeout      *time.Duration `help:"Time for each gate. By default that of the component, else 10s, or 30s for a server that is started. To end what was opened may take 2s more, or 6s for a server that is started." placeholder:"DURATION"`
 }
 
 // Help is what probe --help says beyond its one line.

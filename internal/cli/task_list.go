@@ -80,7 +80,7 @@ func (p painter) belowRow(listed task.Summary, title string) string {
 	if listed.ClaimedBy != "" {
 		agents += ", claimed by " + string(listed.ClaimedBy)
 	}
-	return p.fold(ours+agents+"\n") + theirs + cut(title, p.width-len(theirs)) + "\n"
+	return p.fold(ours+agents+"\n") + theirs + p.foldFrom(title, len(theirs), len(theirs)) + "\n"
 }
 
 func countsOf(page task.Page) string {

@@ -63,7 +63,7 @@ func GateCauses() []CauseEntry {
 		{Refused, "The address refuses connections.", "Start the server, or correct the port."},
 		{Unreachable, "No HTTP answer could be had from the address.", "Check routes and firewalls, and that an HTTP server listens on this port."},
 		{TLS, "The TLS handshake failed.", "Check that the port speaks TLS, and the names, dates and issuer of the certificate."},
-		{Timeout, "The complete answer did not come in time.", "Look for what the server waits for; a slow but sound server needs a longer time-out."},
+		{Timeout, "The complete answer did not come in time.", "Look for what the server waits for; a slow but sound server needs a longer time-out (--timeout, or timeout in the file)."},
 		{Redirect, "The answer is a redirect, and redirects are never followed.", "Give the final address."},
 		{HTTPStatus, "The HTTP status is none of 2xx, which this gate needs.", "Check the path, and read the server's log of this request."},
 		{NotJSON, "The body is not one JSON document in UTF-8.", "Answer with a JSON object and nothing before or after it."},
