@@ -56,7 +56,7 @@ type fleetPart struct {
 }
 
 // More is how many need attention beside those that are shown.
-func (p fleetPart) More() int { return p.Need - len(p.Rows) }
+func (p *fleetPart) More() int { return p.Need - len(p.Rows) }
 
 // statusCount is how many components have a status.
 type statusCount struct {
