@@ -42,7 +42,6 @@ type opening[T any] struct {
 // opened is what was opened.
 type opened[T any] struct {
 	use   T
-	after func()       // what is to be done while calls are served already; may be nil
 	close func() error // called once
 }
 
@@ -51,8 +50,6 @@ type attempt[T any] struct {
 	done   chan struct{} // closed when the fields below are set
 	got    opened[T]
 	failed error
-
-	settled chan struct{} // closed when after has been done, too
 }
 
 func newOpening[T any]() *opening[T] {
@@ -86,17 +83,13 @@ func (o *opening[T]) attempt() *attempt[T] {
 	if o.last != nil && !o.last.isOver() {
 		return o.last
 	}
-	next := &attempt[T]{done: make(chan struct{}), settled: make(chan struct{})}
+	next := &attempt[T]{done: make(chan struct{})}
 	o.last = next
 	go func() {
-		defer close(next.settled)
+		defer close(next.done)
 		next.got, next.failed = o.open()
 		if next.failed != nil && !store.MayPass(next.failed) {
 			close(o.lost)
-		}
-		close(next.done)
-		if next.failed == nil && next.got.after != nil {
-			next.got.after()
 		}
 	}()
 	return next
@@ -112,13 +105,13 @@ func (a *attempt[T]) isOver() bool {
 	}
 }
 
-// settle waits for the last attempt, and for what comes after it.
+// settle waits for the last attempt.
 func (o *opening[T]) settle() *attempt[T] {
 	o.lock.Lock()
 	last := o.last
 	o.lock.Unlock()
 	if last != nil {
-		<-last.settled
+		<-last.done
 	}
 	return last
 }

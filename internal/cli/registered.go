@@ -71,7 +71,7 @@ func (f registryFlags) load(p *process) (*config.Config, error) {
 	return loaded, err
 }
 
-// open opens the database by open and registers there what the file does; the
+// open opens the database by open, and leaves what is registered there as it is; the
 // caller closes it. Log may be nil. Faults: those of open.
 func (f registryFlags) open(ctx context.Context, p *process, loaded *config.Config, open openFunc, log *slog.Logger) (*examining, error) {
 	location := f.Database.DB
@@ -92,13 +92,18 @@ func (f registryFlags) open(ctx context.Context, p *process, loaded *config.Conf
 		named = database.Location()
 	}
 	made.flags = registryArguments(f.File.Config, named)
-	if err := made.Use(ctx, loaded.Registered()); err != nil {
+	if err := made.Look(loaded.Registered()); err != nil {
 		return nil, errors.Join(err, database.Close())
 	}
 	return made, nil
 }
 
-// reading calls do with an examiner on a database that is there.
+// register registers in the database what the file does. Fault: Unavailable.
+func (e *examining) register(ctx context.Context) error { return e.Use(ctx, e.loaded.Registered()) }
+
+// reading calls do with an examiner on a database that is there, in which it registers
+// nothing: who looks with another file than the server's must not change what the
+// server probes.
 func (f registryFlags) reading(ctx context.Context, p *process, do func(*examining) error) error {
 	loaded, err := f.load(p)
 	if err != nil {
@@ -108,9 +113,15 @@ func (f registryFlags) reading(ctx context.Context, p *process, do func(*examini
 }
 
 // recording calls do, which adds to the history, with an examiner of a file that
-// has been read. The history is trimmed when do has answered.
+// has been read, and is registered first. The history is trimmed when do has answered.
 func (f registryFlags) recording(ctx context.Context, p *process, loaded *config.Config, do func(*examining) error) error {
 	return f.with(ctx, p, loaded, openDatabase, func(examined *examining) error {
+		stop := showProgress(ctx, p.Err, "registering the components")
+		err := examined.register(ctx)
+		stop()
+		if err != nil {
+			return err
+		}
 		answer := do(examined)
 		if err := examined.trim(ctx); err != nil && ctx.Err() == nil {
 			return cmp.Or(answer, warn(p, "the history could not be trimmed: "+visible(err.Error())))

@@ -115,3 +115,45 @@ func (s *shell) steady() {
 	s.transcript = strings.Builder{}
 	s.transcript.WriteString(text)
 }
+
+// TestRegistered_isReadWithoutBeingRegistered has a server on the default database, and
+// reads it in a folder whose file defines asm otherwise.
+func TestRegistered_isReadWithoutBeingRegistered(t *testing.T) {
+	f := newFleet(t)
+	rewrite(t, strings.ReplaceAll(f.configuration(), "asm: {kind: mcp_server,", "asm: {kind: mcp_server, interval: 1s,"))
+	server := f.serve(t)
+	get := func(path string) string { _, body := ask(t, http.MethodGet, server.URL+path, "", nil); return body }
+	isAvailable := func() bool { return strings.Contains(get("/api/v1/components/asm"), `"status":"available"`) }
+	await(t, "asm is available", isAvailable)
+	f.run("preflight", "nightly")
+	const warning = "a component was defined anew by another process"
+
+	inFolder(t, map[string]string{"countersign.yaml": strings.ReplaceAll(f.configuration(), f.first.url, f.second.url)})
+	f.in = mcpCall("list_components", `{}`)
+	for _, args := range [][]string{
+		{"component", "list"}, {"component", "show", "asm"}, {"--json", "component", "show", "asm"}, {"component", "accept", "asm"},
+		{"preflight", "nightly", "--history"}, {"mcp", "--registry"},
+	} {
+		code, out, complaint := f.run(args...)
+		if wanted := strings.Contains(args[len(args)-1], "history"); code == exitAsk || !wanted && !strings.Contains(out+complaint, "another definition") && args[1] != "accept" {
+			t.Errorf("%v: exit %d, %s%s", args, code, out, complaint)
+		}
+		if !isAvailable() {
+			t.Errorf("%v: the server reads %s", args, get("/api/v1/components/asm"))
+		}
+	}
+	if log := server.log.String(); strings.Contains(log, warning) {
+		t.Errorf("the log holds\n%s", log)
+	}
+	if code, out, complaint := f.run("probe", "asm"); code != exitYes {
+		t.Fatalf("exit %d, %s%s", code, out, complaint)
+	}
+	await(t, "the server has put its definition back", func() bool { return strings.Contains(server.log.String(), warning) })
+	await(t, "asm is available again", isAvailable)
+	asked := f.first.probes.Load()
+	await(t, "asm was probed twice more", func() bool { return f.first.probes.Load() >= asked+2 })
+	server.end(t)
+	if told := strings.Count(server.log.String(), warning); told != 1 {
+		t.Errorf("it is told %d times:\n%s", told, server.log.String())
+	}
+}

@@ -19,7 +19,7 @@ import (
 func TestRetention_isKeptByWhateverAddsToTheHistory(t *testing.T) {
 	for name, args := range map[string][]string{
 		"probe": {"probe", "asm"}, "preflight": {"preflight", "nightly"}, "check": {"preflight", "--check", "nightly.ticket"},
-		"mcp": {"mcp", "--registry"},
+		"mcp": {"mcp", "--registry"}, // which is asked for a preflight
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t)
@@ -41,6 +41,7 @@ func TestRetention_isKeptByWhateverAddsToTheHistory(t *testing.T) {
 			if _, err := database.Result(t.Context(), old.ID); err != nil {
 				t.Errorf("a command that only reads has trimmed: %v", err)
 			}
+			f.in = mcpCall("preflight", `{"run":"nightly"}`)
 			if code, _, complaint := f.run(args...); code != exitYes {
 				t.Errorf("exit %d, %s", code, complaint)
 			}

@@ -61,7 +61,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	shown := showProgress(ctx, p.Err, "opening the database")
-	database, err := openDatabaseWith(ctx, p, c.Database.DB, store.Options{Waited: measured.metrics.Waited})
+	database, err := openDatabaseWith(ctx, p, c.Database.DB, store.Options{Waited: measured.metrics.Waited, Redefined: warnOfRedefined(ctx, log)})
 	shown()
 	if err != nil {
 		return errors.Join(err, listener.Close())

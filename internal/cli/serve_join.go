@@ -88,6 +88,16 @@ func refreshing(glance *examiner.Glance) func(context.Context, []feed.Event) {
 	}
 }
 
+// warnOfRedefined tells of each component whose definition a result of this process has
+// put back.
+func warnOfRedefined(ctx context.Context, log *slog.Logger) func(component string) {
+	return func(component string) {
+		log.WarnContext(ctx, "a component was defined anew by another process; a result has put the definition of this one back",
+			slog.String("component", component),
+			slog.String("hint", "Two configuration files are used on this database: give all its processes the same file, or the others a database of their own with --db."))
+	}
+}
+
 // processName is how other processes on the same database call this one.
 func processName(url string) string {
 	host, err := os.Hostname()

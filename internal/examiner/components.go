@@ -167,10 +167,11 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 	}
 	known, wasKnown := list[name]
 	now := e.now()
-	view := registry.ComponentView{AcceptedDigest: known.AcceptedDigest}
+	var view registry.ComponentView
 	switch {
 	case none == nil:
 		view.Reading, view.Slots = one.read(known, now), one.slots
+		known = known.Register(one.registration, known.Standing.RegisteredAt)
 		if view.Drift, err = e.drift(ctx, known.AcceptedDigest, known.ToolsDigest, nil); err != nil {
 			return registry.ComponentView{}, err
 		}
@@ -179,7 +180,7 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 	default:
 		return registry.ComponentView{}, none
 	}
-	if !known.AcceptedAt.IsZero() {
+	if view.AcceptedDigest = known.AcceptedDigest; !known.AcceptedAt.IsZero() {
 		view.AcceptedAt = registry.Timestamp(known.AcceptedAt)
 	}
 	return view, e.addPast(ctx, &view, now)

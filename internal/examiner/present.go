@@ -37,20 +37,14 @@ type entry struct {
 // as that of the former definition. Fault: Unavailable when the store cannot be
 // reached; then the set before goes on counting.
 func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) error {
-	next := &present{whole: registered, entries: make(map[string]*entry, len(registered.Components))}
-	registrations := make([]registry.Registration, 0, len(registered.Components))
-	for i := range registered.Components {
-		component := &registered.Components[i]
-		registration, err := component.Registration()
-		if err != nil {
-			return err
-		}
-		one := &entry{component: component, registration: registration}
-		next.entries[component.Name] = one
-		next.names = append(next.names, component.Name)
-		registrations = append(registrations, one.registration)
+	next, err := presentOf(registered)
+	if err != nil {
+		return err
 	}
-	next.order()
+	registrations := make([]registry.Registration, 0, len(next.names))
+	for _, name := range next.names {
+		registrations = append(registrations, next.entries[name].registration)
+	}
 	e.changes.Lock()
 	defer e.changes.Unlock()
 	// A result older than the registration is of what the component was before, so
@@ -61,6 +55,36 @@ func (e *Examiner) Use(ctx context.Context, registered *registry.Registered) err
 	}
 	e.present.Store(next)
 	return nil
+}
+
+// Look makes a set the registered one for who only reads: unlike Use it leaves the
+// store as it is. Of what the store has another definition of, or none, a reading
+// says so.
+func (e *Examiner) Look(registered *registry.Registered) error {
+	next, err := presentOf(registered)
+	if err != nil {
+		return err
+	}
+	e.changes.Lock()
+	defer e.changes.Unlock()
+	e.present.Store(next)
+	return nil
+}
+
+// presentOf is a set with its names in order.
+func presentOf(registered *registry.Registered) (*present, error) {
+	made := &present{whole: registered, entries: make(map[string]*entry, len(registered.Components))}
+	for i := range registered.Components {
+		component := &registered.Components[i]
+		registration, err := component.Registration()
+		if err != nil {
+			return nil, err
+		}
+		made.entries[component.Name] = &entry{component: component, registration: registration}
+		made.names = append(made.names, component.Name)
+	}
+	made.order()
+	return made, nil
 }
 
 // order puts names in order, and tells components of their slots.

@@ -268,12 +268,18 @@ func (c *Component) ReadKnown(known Known, now time.Time) Reading {
 }
 
 // ReadAs is ReadKnown of a component that is registered as that. What is known of it
-// under another registration says nothing about it, but when it was registered.
+// under another registration says nothing about it, but when it was registered; where
+// it is not, the reading says so.
 func (c *Component) ReadAs(as Registration, known Known, now time.Time) Reading {
-	if known.Registration != as {
-		return c.Read(known.Standing.unproven(), now)
+	if known.Registration == as {
+		return c.ReadKnown(known, now)
 	}
-	return c.ReadKnown(known, now)
+	reading := c.Read(known.Standing.unproven(), now)
+	reading.Reason = "the database has another definition of it, from another file or from before a change of this one: is it the right database?"
+	if known.Registration == (Registration{}) {
+		reading.Reason = "the database knows nothing of it yet: is it the right one?"
+	}
+	return reading
 }
 
 // unproven is what remains of a standing that is another component's.

@@ -38,6 +38,7 @@ type recording struct {
 	lists      map[string][]registry.Tool
 	loose      looseLists
 	bytes      int64 // what the account rises by
+	redefined  []string
 }
 
 // folded is a component and what the batch has made of it.
@@ -68,42 +69,50 @@ func (d *Database) Record(ctx context.Context, fence *int64, records []registry.
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	err := d.atomic(ctx, func(ctx context.Context, in session, _ int) error {
+	var redefined []string
+	err := d.atomic(ctx, func(ctx context.Context, in session, _ int) (err error) {
 		if fence != nil {
 			if held, err := beat(ctx, in, leaseOfPatrol, *fence); err != nil || !held {
 				return cmp.Or(err, registry.ErrLeaseLost)
 			}
 		}
-		if len(records) == 0 {
-			return nil
+		if len(records) > 0 {
+			redefined, err = d.record(ctx, in, records)
 		}
-		return d.record(ctx, in, records)
-	})
-	if errors.Is(err, registry.ErrLeaseLost) {
 		return err
+	})
+	switch {
+	case errors.Is(err, registry.ErrLeaseLost):
+		return err
+	case err != nil:
+		return d.explained("record results", err)
 	}
-	return d.explained("record results", err)
+	for _, name := range redefined {
+		d.options.Redefined(name)
+	}
+	return nil
 }
 
-// record folds and stores results whose lease holds.
-func (d *Database) record(ctx context.Context, in session, records []registry.Record) error {
+// record folds and stores results whose lease holds. It returns the components that
+// were registered as something else.
+func (d *Database) record(ctx context.Context, in session, records []registry.Record) (redefined []string, err error) {
 	if _, err := d.turn(ctx, in); err != nil {
-		return err
+		return nil, err
 	}
 	fresh, err := d.unstored(ctx, in, records)
 	if err != nil || len(fresh) == 0 {
-		return err
+		return nil, err
 	}
 	r, err := d.begin(ctx, in, fresh)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range fresh {
 		if err := r.add(&fresh[i]); err != nil {
-			return fmt.Errorf("result %s of %s: %w", fresh[i].ID, fresh[i].Registration.Name, err)
+			return nil, fmt.Errorf("result %s of %s: %w", fresh[i].ID, fresh[i].Registration.Name, err)
 		}
 	}
-	return r.store(ctx, in, d)
+	return r.redefined, r.store(ctx, in, d)
 }
 
 // unstored leaves out what is stored already.
@@ -174,6 +183,9 @@ func (r *recording) fold(record *registry.Record, document string) bool {
 	after, changes := before.After(*record)
 	if after.Standing.Last.ID != record.ID {
 		return false
+	}
+	if was := before.Registration; was != after.Registration && was != (registry.Registration{}) {
+		r.redefined = append(r.redefined, was.Name)
 	}
 	component.known, component.document = after, document
 	if !component.touched {

@@ -44,6 +44,10 @@ type Options struct {
 	// a connection, not for locks. It is called at once by many goroutines and must
 	// not block. Nil is nobody.
 	Waited func(time.Duration)
+	// Redefined is told of each component that a result made again what it was
+	// recorded as: another process had registered it as something else meanwhile. It
+	// is called after the result is stored, and must not block. Nil is nobody.
+	Redefined func(component string)
 }
 
 func (o Options) withDefaults() Options {
@@ -58,6 +62,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Waited == nil {
 		o.Waited = func(time.Duration) {}
+	}
+	if o.Redefined == nil {
+		o.Redefined = func(string) {}
 	}
 	return o
 }
