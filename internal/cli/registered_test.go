@@ -131,8 +131,12 @@ func TestRegistered_isReadWithoutBeingRegistered(t *testing.T) {
 	inFolder(t, map[string]string{"countersign.yaml": strings.ReplaceAll(f.configuration(), f.first.url, f.second.url)})
 	f.in = mcpCall("list_components", `{}`)
 	for _, args := range [][]string{
-		{"component", "list"}, {"component", "show", "asm"}, {"--json", "component", "show", "asm"}, {"component", "accept", "asm"},
-		{"preflight", "nightly", "--history"}, {"mcp", "--registry"},
+		{"component", "list"},
+		{"component", "show", "asm"},
+		{"--json", "component", "show", "asm"},
+		{"component", "accept", "asm"},
+		{"preflight", "nightly", "--history"},
+		{"mcp", "--registry"},
 	} {
 		code, out, complaint := f.run(args...)
 		if wanted := strings.Contains(args[len(args)-1], "history"); code == exitAsk || !wanted && !strings.Contains(out+complaint, "another definition") && args[1] != "accept" {
