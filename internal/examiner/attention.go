@@ -3,7 +3,6 @@ package examiner
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,27 +31,18 @@ type pressingRow struct {
 	*row
 
 	place pressing
+	run   string // the first one that its need is of; may be empty
 }
 
 // pressingOf puts a component at its place.
-func pressingOf(one *row, wants map[string]registry.Wanted) pressingRow {
-	name, need := one.of.registration.Name, registry.NeedNone
-	if wanted, is := wants[name]; is {
-		need = wanted.Need
-	}
-	return pressingRow{one, pressing{one.urgency, need, name}}
+func pressingOf(one *row, wanted registry.Wanted) pressingRow {
+	return pressingRow{one, pressing{one.urgency, wanted.Need, one.of.registration.Name}, wanted.Run}
 }
 
 // wantsOf is what runs want of components, of which rows are all, in the order of their
-// names.
-func wantsOf(of *present, rows []*row) map[string]registry.Wanted {
-	return of.whole.Wants(func(name string) registry.Fit {
-		i, is := slices.BinarySearch(of.names, name)
-		if !is {
-			return registry.FitsNot
-		}
-		return rows[i].fit
-	})
+// names, as what is returned is.
+func wantsOf(of *present, rows []*row) []registry.Wanted {
+	return of.demand.Wants(func(place int) registry.Fit { return rows[place].fit })
 }
 
 // betweenParts stands between the parts of a cursor, and in no name.

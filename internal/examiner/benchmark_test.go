@@ -15,7 +15,40 @@ import (
 )
 
 // probedFleet is a glance at a fleet on SQLite of which each tenth is red.
+// Each component has a slot and a run.
 func probedFleet(b *testing.B, size int) *examiner.Glance {
+	b.Helper()
+	registered := fleet(size)
+	for i := range registered.Components {
+		registered.Slots = append(registered.Slots, registry.Slot{Name: registered.Components[i].Name, Primary: registered.Components[i].Name})
+		registered.Runs = append(registered.Runs, registry.Run{Name: registered.Components[i].Name, Slots: []registry.RunSlot{{Slot: registered.Components[i].Name}}})
+	}
+	return probed(b, registered)
+}
+
+// fullFleet is as much as a configuration may register.
+func fullFleet() *registry.Registered {
+	const components, slots, inSlot, runs, inRun = 10_000, 1000, 16, 1000, 100
+	registered := fleet(components)
+	for i := range slots {
+		slot := registry.Slot{Name: fleetName(i), Primary: fleetName(i * inSlot % components)}
+		for n := 1; n < inSlot; n++ {
+			slot.Fallbacks = append(slot.Fallbacks, fleetName((i*inSlot+n)%components))
+		}
+		registered.Slots = append(registered.Slots, slot)
+	}
+	for i := range runs {
+		run := registry.Run{Name: fleetName(i)}
+		for n := range inRun {
+			run.Slots = append(run.Slots, registry.RunSlot{Slot: fleetName((i + n) % slots), Required: n%2 == 0})
+		}
+		registered.Runs = append(registered.Runs, run)
+	}
+	return registered
+}
+
+// probed is a glance at what is registered, of which each tenth is red.
+func probed(b *testing.B, registered *registry.Registered) *examiner.Glance {
 	b.Helper()
 	database, err := store.Open(b.Context(), storetest.SQLite(b), store.Options{})
 	if err != nil {
@@ -25,16 +58,11 @@ func probedFleet(b *testing.B, size int) *examiner.Glance {
 	began := newClock().now().UTC()
 	now := began
 	examined := examiner.New(examiner.Options{Store: database, Now: func() time.Time { return now }})
-	registered := fleet(size)
-	for i := range registered.Components {
-		registered.Slots = append(registered.Slots, registry.Slot{Name: registered.Components[i].Name, Primary: registered.Components[i].Name})
-		registered.Runs = append(registered.Runs, registry.Run{Name: registered.Components[i].Name, Slots: []registry.RunSlot{{Slot: registered.Components[i].Name}}})
-	}
 	if err := examined.Use(b.Context(), registered); err != nil {
 		b.Fatal(err)
 	}
 	now = began.Add(10 * time.Second)
-	records := make([]registry.Record, 0, size)
+	records := make([]registry.Record, 0, len(registered.Components))
 	for i := range registered.Components {
 		component := &registered.Components[i]
 		definition, err := component.Definition()
@@ -124,9 +152,10 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// BenchmarkRefresh makes one of 10,000 components new in the index.
+// BenchmarkRefresh makes one of 10,000 components new in the index, with as many slots
+// and runs as a configuration may have.
 func BenchmarkRefresh(b *testing.B) {
-	seen := probedFleet(b, 10_000)
+	seen := probed(b, fullFleet())
 	if _, err := seen.Attention(b.Context(), 1); err != nil {
 		b.Fatal(err)
 	}

@@ -41,7 +41,13 @@ func (e *Examiner) Attention(ctx context.Context, limit int) (registry.Attention
 		told.Counts.Count(readings[i].Status, readings[i].Urgency())
 		fits[readings[i].Name] = readings[i].Fit()
 	}
-	wants := e.Registered().Wants(func(name string) registry.Fit { return fits[name] })
+	names := e.present.Load().names
+	wants := map[string]registry.Wanted{}
+	for place, wanted := range e.Registered().Demand(names).Wants(func(place int) registry.Fit { return fits[names[place]] }) {
+		if wanted.Need != registry.NeedNone {
+			wants[names[place]] = wanted
+		}
+	}
 	placeOf := func(r *registry.Reading) pressing {
 		if wanted, is := wants[r.Name]; is {
 			return pressing{r.Urgency(), wanted.Need, r.Name}
@@ -81,7 +87,7 @@ func (e *Examiner) Needing(ctx context.Context, query registry.ComponentQuery) (
 	wants := wantsOf(present, rows)
 	placed := make([]pressingRow, len(rows))
 	for i, one := range rows {
-		placed[i] = pressingOf(one, wants)
+		placed[i] = pressingOf(one, wants[i])
 	}
 	slices.SortFunc(placed, func(a, b pressingRow) int { return a.place.compare(b.place) })
 	return pageOf(placed, query, after, limit, now), nil

@@ -347,8 +347,8 @@ func (g *Glance) Attention(ctx context.Context, limit int) (registry.Attention, 
 	told := registry.Attention{Components: []registry.Reading{}, Counts: seen.counts, Wants: map[string]registry.Wanted{}}
 	for _, one := range seen.pressing[:min(len(seen.pressing), limit)] {
 		told.Components = append(told.Components, one.of.read(one.known, now))
-		if wanted, is := seen.wants[one.place.name]; is {
-			told.Wants[one.place.name] = wanted
+		if one.place.need != registry.NeedNone {
+			told.Wants[one.place.name] = registry.Wanted{Need: one.place.need, Run: one.run}
 		}
 	}
 	return told, nil

@@ -22,6 +22,7 @@ type present struct {
 
 	slotOf map[string]*registry.Slot // by name
 	runOf  map[string]*registry.Run  // by name
+	demand *registry.Demand          // by the places of names
 }
 
 // entry is one registered component.
@@ -103,6 +104,7 @@ func (p *present) order() {
 		p.runOf[p.whole.Runs[i].Name] = &p.whole.Runs[i]
 	}
 	slices.Sort(p.names)
+	p.demand = p.whole.Demand(p.names)
 	p.slots, p.runs = slices.Sorted(maps.Keys(p.slotOf)), slices.Sorted(maps.Keys(p.runOf))
 }
 

@@ -17,7 +17,6 @@ type sight struct {
 	rows     []*row // as of.names are ordered
 	byStatus map[registry.Status][]string
 	pressing []pressingRow // in the order of their places
-	wants    map[string]registry.Wanted
 	counts   registry.StatusCounts
 	until    time.Time // the soonest until of the rows; zero when none has one
 }
@@ -49,10 +48,10 @@ func (r *row) hasLapsed(now time.Time) bool { return !r.until.IsZero() && !now.B
 func (s *sight) sort() {
 	s.byStatus, s.counts, s.until = map[registry.Status][]string{}, registry.StatusCounts{}, time.Time{}
 	byPlace := map[pressing][]pressingRow{} // without names
-	s.wants = wantsOf(s.of, s.rows)
+	wants := wantsOf(s.of, s.rows)
 	for i, one := range s.rows {
 		s.byStatus[one.status] = append(s.byStatus[one.status], s.of.names[i])
-		pressed := pressingOf(one, s.wants)
+		pressed := pressingOf(one, wants[i])
 		group := pressing{urgency: pressed.place.urgency, need: pressed.place.need}
 		byPlace[group] = append(byPlace[group], pressed)
 		s.counts.Count(one.status, one.urgency)

@@ -28,7 +28,13 @@ func TestWants_saysWhatMakesARunRefuseOrStartOnAFallback(t *testing.T) {
 		},
 	}
 	fits := map[string]registry.Fit{"well": registry.Fits, "silent": registry.FitUnsure, "new": registry.FitUnsure}
-	got := registered.Wants(func(name string) registry.Fit { return fits[name] })
+	names := []string{"broken", "dead", "gone", "idle", "late", "new", "silent", "spare", "well", "worse"}
+	got := map[string]registry.Wanted{}
+	for place, wanted := range registered.Demand(names).Wants(func(place int) registry.Fit { return fits[names[place]] }) {
+		if wanted.Need != registry.NeedNone {
+			got[names[place]] = wanted
+		}
+	}
 	want := map[string]registry.Wanted{
 		"dead":   {Need: registry.NeedRefuses, Run: "nightly"},
 		"gone":   {Need: registry.NeedRefuses, Run: "nightly"},
