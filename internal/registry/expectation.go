@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/theory/jsonpath"
+
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // Judge says what is wrong with the result of the tool call, a CallToolResult as
@@ -52,7 +54,7 @@ func (e Expectation) judgePath(result toolResult) error {
 	selected := path.Select(document)
 	if e.Equals == nil {
 		if len(selected) < e.MinCount {
-			return fmt.Errorf("%s selects %s, at least %d are expected", e.Path, counted(len(selected), "value"), e.MinCount)
+			return fmt.Errorf("%s selects %s, at least %d are expected", e.Path, words.Counted(len(selected), "value"), e.MinCount)
 		}
 		return nil
 	}
@@ -61,7 +63,7 @@ func (e Expectation) judgePath(result toolResult) error {
 	case err != nil:
 		return fmt.Errorf("the expected value is no JSON: %w", err)
 	case len(selected) != 1:
-		return fmt.Errorf("%s selects %s, exactly one is expected", e.Path, counted(len(selected), "value"))
+		return fmt.Errorf("%s selects %s, exactly one is expected", e.Path, words.Counted(len(selected), "value"))
 	case !equal(want, selected[0]):
 		found, _ := json.Marshal(selected[0]) // it was decoded from JSON
 		return fmt.Errorf("%s selects %s, expected is %s", e.Path, found, e.Equals)

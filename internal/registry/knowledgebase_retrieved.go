@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/theory/jsonpath"
+
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // Retrieved is what the result of a retrieval says. What it passes by is computed
@@ -39,7 +41,7 @@ func (r *Retrieved) Verdict() (Cause, string) {
 	case r.Count != nil && *r.Count <= 0 && r.Fallback:
 		return Empty, "the server counts nothing that was found, and says that its answer is a fallback"
 	case r.Count != nil && *r.Count <= 0:
-		return Empty, fmt.Sprintf("the server counts nothing that was found, beside %s", counted(r.Chunks, "chunk"))
+		return Empty, fmt.Sprintf("the server counts nothing that was found, beside %s", words.Counted(r.Chunks, "chunk"))
 	case r.Chunks <= 0:
 		return Empty, "there is no chunk"
 	case !r.isPinned() && r.Version == "":
@@ -47,7 +49,7 @@ func (r *Retrieved) Verdict() (Cause, string) {
 	case !r.isPinned():
 		return WrongVersion, fmt.Sprintf("the content version is %q; %q is pinned", shownVersion(r.Version), shownVersion(r.Pinned))
 	case len(r.MissingIDs) > 0:
-		return MissingChunk, fmt.Sprintf("%s, without %s", counted(r.Chunks, "chunk"), strings.Join(r.MissingIDs, ", "))
+		return MissingChunk, fmt.Sprintf("%s, without %s", words.Counted(r.Chunks, "chunk"), strings.Join(r.MissingIDs, ", "))
 	}
 	return "", ""
 }
@@ -56,7 +58,7 @@ func (r *Retrieved) isPinned() bool { return r.Pinned == "" || r.Version == r.Pi
 
 // String is what was found, for people.
 func (r *Retrieved) String() string {
-	said := counted(r.Chunks, "chunk")
+	said := words.Counted(r.Chunks, "chunk")
 	if r.Version != "" {
 		said += " of version " + shownVersion(r.Version)
 	}
@@ -67,14 +69,6 @@ func (r *Retrieved) String() string {
 		said += "; the server says that this is a fallback"
 	}
 	return said
-}
-
-// counted is a number of things whose plural ends in s.
-func counted(number int, thing string) string {
-	if number == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", number, thing)
 }
 
 func shownVersion(version string) string { return Shorten(version, maxShownVersion) }

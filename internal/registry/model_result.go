@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/words"
 )
 
 // ModelResult is the evidence of one invocation of a model. It has no field that
@@ -98,7 +100,7 @@ func (r *ModelResult) judgeContent() (Cause, string) {
 	case r.Mode == ModeEmbedding && (r.Vector == nil || r.Vector.Length == 0):
 		return WrongVector, "there is no vector"
 	case r.Mode == ModeEmbedding && r.Vector.Wanted > 0 && r.Vector.Length != r.Vector.Wanted:
-		return WrongVector, fmt.Sprintf("the vector has %s and not %d", counted(r.Vector.Length, "dimension"), r.Vector.Wanted)
+		return WrongVector, fmt.Sprintf("the vector has %s and not %d", words.Counted(r.Vector.Length, "dimension"), r.Vector.Wanted)
 	case r.Mode == ModeEmbedding && !r.Vector.Numbers:
 		return WrongVector, "the vector holds what is no finite number"
 	case r.Mode == ModeEmbedding && !r.Vector.NonZero:
