@@ -27,10 +27,7 @@ func componentText(view *registry.ComponentView, target, flags string, now time.
 		status += ", " + paint.yellow(marks)
 	}
 	fmt.Fprintf(&out, "%s  %s\n\n", paint.bold(oneLine(view.Name)), status)
-	if view.Unregistered {
-		row(&out, paint, "hint", "It is no longer registered, so nothing probes it. All below is of before; to have it probed, name it in the configuration file again.")
-		out.WriteString("\n")
-	}
+	unregistered(&out, view, paint)
 	row(&out, paint, "kind", string(view.Kind))
 	if target != "" {
 		row(&out, paint, "target", oneLine(target))
@@ -68,6 +65,15 @@ func componentText(view *registry.ComponentView, target, flags string, now time.
 		fmt.Fprintf(&out, "\n%s", changesText(view.Changes, paint))
 	}
 	return out.String(), nil
+}
+
+// unregistered says what is to be known of a component that is no longer registered
+// before anything else is read of it.
+func unregistered(out *strings.Builder, view *registry.ComponentView, paint painter) {
+	if view.Unregistered {
+		row(out, paint, "hint", "It is no longer registered, so nothing probes it. All below is of before; to have it probed, name it in the configuration file again.")
+		out.WriteString("\n")
+	}
 }
 
 func acceptedLine(view *registry.ComponentView) string {

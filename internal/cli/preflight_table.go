@@ -64,16 +64,12 @@ func (t *slotTable) stacks() bool {
 	return t.paint.width > 0 && (t.width+2 > t.half() || t.width+t.name > t.paint.width)
 }
 
-// lines are the table below its head.
+// lines are the table, below its head where components stand beside their slots.
 func (t *slotTable) lines() string {
 	var out strings.Builder
 	stacks := t.stacks()
 	if !stacks {
-		head := []string{fmt.Sprintf("  %-*s", t.slot, "slot"), fmt.Sprintf("%-*s", t.lamp, "lamp"), "by"}
-		if slices.ContainsFunc(t.rows, func(row slotRow) bool { return row.need != "" }) {
-			head = slices.Insert(head, 1, "need    ")
-		}
-		out.WriteString(t.paint.dim(strings.Join(head, "  ")) + "\n")
+		out.WriteString(t.paint.dim(t.head()) + "\n")
 	}
 	for i := range t.rows {
 		row := &t.rows[i]
@@ -81,23 +77,26 @@ func (t *slotTable) lines() string {
 		if need != "" {
 			need += "  "
 		}
+		begun := fmt.Sprintf("  %-*s  %s%s  ", t.slot, row.slot, need, row.lamp(t.lamp))
 		if stacks {
 			column = stackedMargin
-			fmt.Fprintf(&out, "  %s\n    %s%s\n", row.slot, need, row.lamp(0))
-		} else {
-			fmt.Fprintf(&out, "  %-*s  %s%s  ", t.slot, row.slot, need, row.lamp(t.lamp))
+			begun = fmt.Sprintf("  %s\n    %s%s\n%*s", row.slot, need, row.lamp(0), column, "")
 		}
-		for j, each := range row.tried {
-			if stacks || j > 0 {
-				fmt.Fprintf(&out, "%*s", column, "")
-			}
-			out.WriteString(t.entry(&each, column) + "\n")
+		var entries []string
+		for j := range row.tried {
+			entries = append(entries, t.entry(&row.tried[j], column))
 		}
-		if len(row.tried) == 0 && !stacks {
-			out.WriteString("\n")
-		}
+		out.WriteString(begun + strings.Join(entries, "\n"+strings.Repeat(" ", column)) + "\n")
 	}
 	return out.String()
+}
+
+func (t *slotTable) head() string {
+	need := ""
+	if slices.ContainsFunc(t.rows, func(row slotRow) bool { return row.need != "" }) {
+		need = "need      "
+	}
+	return fmt.Sprintf("  %-*s  %s%-*s  by", t.slot, "slot", need, t.lamp, "lamp")
 }
 
 // entry is a component that begins at a column, and what is said of it beside or below.
