@@ -31,7 +31,7 @@ func (c *preflightCommand) checkHistory() error {
 		return refused("--limit", "is of --history")
 	case !past.History && past.Cursor != "":
 		return refused("--cursor", "is of --history")
-	case past.Limit != nil && *past.Limit < 1:
+	case past.Limit != nil && (*past.Limit < 1 || *past.Limit > registry.MaxPage):
 		return refused("--limit", fmt.Sprintf("is %d; it must be from 1 to %d", *past.Limit, registry.MaxPage))
 	}
 	return nil
@@ -80,7 +80,7 @@ func historyText(run string, page *registry.PreflightPage, paint painter) string
 			paint.foldFrom(startSentence(&kept.Preflight), column, column))
 	}
 	if page.NextCursor != "" {
-		out.WriteString(paint.dim(paint.fold("For the next page give --cursor "+page.NextCursor)) + "\n")
+		out.WriteString(paint.nextPage(page.NextCursor))
 	}
 	return out.String()
 }

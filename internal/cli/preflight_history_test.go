@@ -43,6 +43,30 @@ func TestPreflightHistory_pagesFromTheNewestOn(t *testing.T) {
 	}
 }
 
+func TestPreflightHistory_showsRefusalsAndThatThereIsNone(t *testing.T) {
+	f := newFleet(t)
+	if code, out, complaint := f.run("preflight", "nightly", "--history"); code != exitYes || complaint != "" || out != "No preflight of nightly to show.\n" {
+		t.Errorf("of none: exit code %d, %q, complaint %q", code, out, complaint)
+	}
+	f.first.broken.Store(true)
+	f.second.broken.Store(true)
+	f.run("preflight", "nightly")
+	code, out, complaint := f.run("preflight", "nightly", "--history")
+	if code != exitYes || complaint != "" || strings.Count(out, "\n") != 1 || !strings.Contains(out, " UTC  FAIL  refused: nothing healthy behind recon") {
+		t.Errorf("of a refused one: exit code %d, %q, complaint %q", code, out, complaint)
+	}
+}
+
+func TestPreflightHistory_saysTheBoundsOfItsLimit(t *testing.T) {
+	f := newFleet(t)
+	for _, limit := range []string{"-3", "0", "101"} {
+		code, _, complaint := f.run("preflight", "nightly", "--history", "--limit="+limit)
+		if code != exitAsk || !strings.Contains(complaint, "--limit is "+limit+"; it must be from 1 to 100") {
+			t.Errorf("--limit=%s: exit code %d, %q", limit, code, complaint)
+		}
+	}
+}
+
 func TestPreflightHistory_refusesWhatDoesNotGoWithIt(t *testing.T) {
 	f := newFleet(t)
 	for _, args := range [][]string{

@@ -70,7 +70,12 @@ func (p painter) afterTasks(page task.Page, limit int) string {
 	if 0 < len(page.Tasks) && len(page.Tasks) < limit {
 		further = p.fold("No more to list among those that were looked at; the next page looks further.\n")
 	}
-	return further + p.dim(p.fold("For the next page give --cursor "+page.NextCursor)) + "\n"
+	return further + p.nextPage(page.NextCursor)
+}
+
+// nextPage says how to ask for the page that a cursor leads to.
+func (p painter) nextPage(cursor string) string {
+	return p.dim(p.fold("For the next page give --cursor "+cursor)) + "\n"
 }
 
 // belowRow is what of a task does not fit its row.
