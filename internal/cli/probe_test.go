@@ -229,7 +229,7 @@ func TestProbeTable_isWorthReading(t *testing.T) {
 
 	stalled := sound()
 	stalled.Healthz = registry.Fail(8*time.Second, registry.Overloaded,
-		"this machine stood still for 8s until 2026-12-01T12:00:30.000Z, so this says nothing: timeout: the time ran out")
+		"this process stood still for 8s until 2026-12-01T12:00:30.000Z, so this says nothing: timeout: the time ran out")
 	stalled.Test = stalled.Healthz
 	stalledAndBroken := stalled
 	stalledAndBroken.Test = broken.Test

@@ -85,7 +85,7 @@ func GateCauses() []CauseEntry {
 		{ProcessExit, "The server's process ended.", "Read its last words, which countersign probe TARGET --explain shows, and run the same command by hand."},
 		{ProcessStart, "The server's process could not be started.", "Check the command, its path and its rights."},
 		{Denied, "Countersign may not probe this address.", "Extend the allow-list if the address is meant to be probed."},
-		{Overloaded, "Countersign itself could not carry out the gate; this says nothing about the server.", "Probe again; if it persists and the detail names no stall of this machine, report it as a defect."},
+		{Overloaded, "Countersign itself could not carry out the gate; this says nothing about the server.", "Probe again; if it persists and the detail names no stall, report it as a defect."},
 		{OldVersion, "The server's version is below the minimum of the slot.", "Update the server, or lower the slot's min_version."},
 	}
 }
