@@ -161,3 +161,15 @@ func TestRegistered_isReadWithoutBeingRegistered(t *testing.T) {
 		t.Errorf("it is told %d times:\n%s", told, server.log.String())
 	}
 }
+
+func TestPreflightHistory_showsWhatWasKeptOfARunThatIsNoLongerRegistered(t *testing.T) {
+	f := newFleet(t)
+	f.run("preflight", "nightly")
+	rewrite(t, strings.ReplaceAll(f.configuration(), "nightly:", "weekly:"))
+	if code, out, complaint := f.run("preflight", "nightly", "--history"); code != exitYes || !strings.Contains(out, "may start") {
+		t.Errorf("exit %d, %s%s", code, out, complaint)
+	}
+	if code, out, complaint := f.run("preflight", "never", "--history"); code != exitAsk || !strings.Contains(complaint, "E_NOT_FOUND") {
+		t.Errorf("exit %d, %s%s", code, out, complaint)
+	}
+}

@@ -11,8 +11,26 @@ import (
 	"github.com/countersign-dev/countersign/internal/registry"
 )
 
-// Preflights lists the preflights of a run, the newest first. Faults: NotFound for
-// an unknown run, InvalidArgument, Unavailable.
+// wasRun reports whether a run is registered, or preflights of it are kept. Faults:
+// NotFound when neither is so, Unavailable.
+func (e *Examiner) wasRun(ctx context.Context, name string) error {
+	_, none := e.present.Load().run(name)
+	if none == nil || !registry.IsName(name) {
+		return none
+	}
+	kept, err := e.Store.Preflights(ctx, name, registry.PreflightPlace{}, 1)
+	switch {
+	case err != nil:
+		return refused(err, "the preflights cannot be read")
+	case len(kept) == 0:
+		return none
+	}
+	return nil
+}
+
+// Preflights lists the preflights of a run, the newest first, also of one that is no
+// longer registered. Faults: NotFound for one that is not
+// registered and of which no preflight is kept, InvalidArgument, Unavailable.
 func (e *Examiner) Preflights(ctx context.Context, run string, query registry.PageQuery) (registry.PreflightPage, error) {
 	page := registry.PreflightPage{Preflights: []registry.KeptPreflight{}}
 	limit, err := checkLimit(query.Limit)
@@ -26,7 +44,7 @@ func (e *Examiner) Preflights(ctx context.Context, run string, query registry.Pa
 			return page, wrongCursor()
 		}
 	}
-	if _, err := e.present.Load().run(run); err != nil {
+	if err := e.wasRun(ctx, run); err != nil {
 		return page, err
 	}
 	list, err := e.Store.Preflights(ctx, run, after, limit+1)

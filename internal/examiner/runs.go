@@ -57,25 +57,15 @@ func onPage(list cursor.List, names []string, query registry.PageQuery) (page []
 	return names[:limit], list.After("", []byte(names[limit-1])), nil
 }
 
-// RunView tells all that there is to know about one run. Faults: NotFound,
-// Unavailable.
+// RunView tells all that there is to know about one run. Of one that is no longer
+// registered that is its preflights. Faults: those of Preflights.
 func (e *Examiner) RunView(ctx context.Context, name string) (registry.RunView, error) {
 	present := e.present.Load()
-	run, err := present.run(name)
-	if err != nil {
-		return registry.RunView{}, err
-	}
-	slots, err := present.slotsOf(run)
-	if err != nil {
-		return registry.RunView{}, err
-	}
-	readings, err := e.readingsIn(ctx, present, slots)
-	if err != nil {
-		return registry.RunView{}, err
-	}
 	view := registry.RunView{Run: name, Slots: []registry.RunSlotView{}}
-	for i, slot := range slots {
-		view.Slots = append(view.Slots, registry.RunSlotView{SlotView: slot.View(readings), Required: run.Slots[i].Required})
+	if run, err := present.run(name); err != nil {
+		view.Unregistered = true
+	} else if view.Slots, err = e.slotsNow(ctx, present, run); err != nil {
+		return registry.RunView{}, err
 	}
 	newest, err := e.Preflights(ctx, name, registry.PageQuery{Limit: registry.ShownPreflights})
 	if err != nil {
@@ -83,6 +73,24 @@ func (e *Examiner) RunView(ctx context.Context, name string) (registry.RunView, 
 	}
 	view.Preflights = newest.Preflights
 	return view, nil
+}
+
+// slotsNow are the slots of a run with the readings of their components. Fault:
+// Unavailable.
+func (e *Examiner) slotsNow(ctx context.Context, present *present, run *registry.Run) ([]registry.RunSlotView, error) {
+	slots, err := present.slotsOf(run)
+	if err != nil {
+		return nil, err
+	}
+	readings, err := e.readingsIn(ctx, present, slots)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]registry.RunSlotView, 0, len(slots))
+	for i, slot := range slots {
+		views = append(views, registry.RunSlotView{SlotView: slot.View(readings), Required: run.Slots[i].Required})
+	}
+	return views, nil
 }
 
 // SlotPage lists slots in the order of their names, with the readings of their

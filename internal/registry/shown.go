@@ -61,7 +61,11 @@ type RunSlotView struct {
 
 // RunView is a run as it is told. Preflights are the newest first.
 type RunView struct {
-	Run        string          `json:"run"`
+	Run string `json:"run"`
+	// Unregistered says that no configuration names it any more: it has no slots, and
+	// its preflights are what was kept.
+	Unregistered bool `json:"unregistered,omitempty"`
+
 	Slots      []RunSlotView   `json:"slots"`
 	Preflights []KeptPreflight `json:"preflights"`
 }

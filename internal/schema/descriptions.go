@@ -95,6 +95,7 @@ func describedRuns() map[string]string {
 		"Slot.components":           "The primary and the fallbacks, in order, as they are now.",
 		"Slot.fills":                "The component that would fill it, going by the statuses. Absent when none would. A preflight probes instead, and judges.",
 		"SlotPage.next_cursor":      nextPage,
+		"Run.unregistered":          "No configuration names it any more: its preflights are what was kept. Absent while one does.",
 		"Run.preflights":            fmt.Sprintf("The newest first, at most %d; listPreflights has the others.", registry.ShownPreflights),
 		"RunSummary.last_preflight": "The newest preflight. Absent when there was none.",
 		"RunPage.next_cursor":       nextPage,

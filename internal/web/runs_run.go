@@ -14,15 +14,16 @@ import (
 
 // runView is the page of one run.
 type runView struct {
-	Run        string
-	Outcome    outcome // of the newest preflight
-	Why        string
-	When       moment
-	Slots      []slotView
-	MoreSlots  int             // that are not shown
-	Preflights []preflightView // one page of them, the newest first
-	Pager      pager
-	Command    string // that asks for a preflight
+	Run          string
+	Unregistered bool    // it is no longer registered
+	Outcome      outcome // of the newest preflight
+	Why          string
+	When         moment
+	Slots        []slotView
+	MoreSlots    int             // that are not shown
+	Preflights   []preflightView // one page of them, the newest first
+	Pager        pager
+	Command      string // that asks for a preflight
 }
 
 // pin is what a ticket holds against the present.
@@ -140,7 +141,7 @@ func (s *site) showRun(r *http.Request) (frame, error) {
 		return frame{}, fmt.Errorf("read run %s: %w", name, err)
 	}
 	view := runView{
-		Run: told.Run, Outcome: neverChecked(), Command: "countersign preflight " + told.Run,
+		Run: told.Run, Unregistered: told.Unregistered, Outcome: neverChecked(), Command: "countersign preflight " + told.Run,
 	}
 	if len(told.Preflights) > 0 {
 		newest := told.Preflights[0]

@@ -83,6 +83,8 @@ func someRuns() registry.RunPage {
 func TestRuns_areTheGoldenPages(t *testing.T) {
 	unchecked := someRun()
 	unchecked.Preflights = nil
+	unregistered := someRun()
+	unregistered.Unregistered, unregistered.Slots = true, nil
 	for name, of := range map[string]struct {
 		runs    *runDouble
 		address string
@@ -91,6 +93,8 @@ func TestRuns_areTheGoldenPages(t *testing.T) {
 		"runs_none.html":     {&runDouble{}, "/runs"},
 		"run.html":           {&runDouble{view: someRun()}, "/runs/nightly"},
 		"run_unchecked.html": {&runDouble{view: unchecked}, "/runs/nightly"},
+
+		"run_unregistered.html": {&runDouble{view: unregistered}, "/runs/nightly"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name, mainOf(t, visit(t, web.Options{Runs: of.runs}, of.address).Body.String()))
