@@ -85,7 +85,7 @@ func (p *tab) picture(t *testing.T, s *scene, name, path, theme string) {
 	}
 }
 
-// smaller is a picture in the colours that are most of it.
+// smaller is a picture in at most 256 colours, each near the one that was there.
 func smaller(t *testing.T, picture []byte) []byte {
 	t.Helper()
 	drawn, err := png.Decode(bytes.NewReader(picture))
@@ -101,11 +101,7 @@ func smaller(t *testing.T, picture []byte) []byte {
 			counts[at(x, y)]++
 		}
 	}
-	most := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return counts[b] - counts[a] })
-	var palette color.Palette
-	for _, each := range most[:min(len(most), 256)] {
-		palette = append(palette, each)
-	}
+	palette := paletteOf(counts)
 	nearest := map[color.RGBA]uint8{}
 	for each := range counts {
 		nearest[each] = uint8(palette.Index(each))
@@ -119,4 +115,27 @@ func smaller(t *testing.T, picture []byte) []byte {
 	var made bytes.Buffer
 	must(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&made, painted))
 	return made.Bytes()
+}
+
+// paletteOf are the colours that are most of a picture, none so near another that there
+// are more than 256: what is small has its colour too, such as a lamp.
+func paletteOf(counts map[color.RGBA]int) color.Palette {
+	most := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return counts[b] - counts[a] })
+	for apart := 0; ; apart += 2 {
+		var palette color.Palette
+		for _, each := range most {
+			if !slices.ContainsFunc(palette, func(other color.Color) bool { return near(each, other.(color.RGBA), apart) }) { //nolint:forcetypeassert // it holds no others
+				palette = append(palette, each)
+			}
+		}
+		if len(palette) <= 256 {
+			return palette
+		}
+	}
+}
+
+// near reports whether two colours differ by at most so much in each of their parts.
+func near(a, b color.RGBA, apart int) bool {
+	differ := func(a, b uint8) bool { return max(a, b)-min(a, b) > uint8(apart) }
+	return !differ(a.R, b.R) && !differ(a.G, b.G) && !differ(a.B, b.B)
 }
