@@ -329,6 +329,19 @@ func TestReceive_blamesALineWithoutEndAlsoForTheEndOfItsProcess(t *testing.T) {
 	}
 }
 
+func TestClient_doesNotCallAProcessEndedThatDiedOfNotBeingRead(t *testing.T) {
+	t.Parallel()
+	client := mcpwire.New(mcpwire.Target{Command: mcpwire.Command{Path: os.Args[0], Env: []string{behaviour + "=endless"}}}, mcpwire.Settings{})
+	defer client.Close(t.Context())
+	if err := client.Handshake(t.Context()); !isCause(err, registry.TooLarge) {
+		t.Fatalf("the handshake ends with %v, want too_large", err)
+	}
+	<-client.Exited()
+	if ended := client.Ended(); ended != nil {
+		t.Errorf("it has ended by itself: %v", ended)
+	}
+}
+
 func isCause(err error, cause registry.Cause) bool {
 	failure, ok := errors.AsType[*mcpwire.Failure](err)
 	return ok && failure.Cause == cause

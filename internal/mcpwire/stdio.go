@@ -102,13 +102,17 @@ func (m Message) encode() []byte {
 	return body
 }
 
-// ended tells of a process that has ended by itself.
+// ended tells of a process that has ended by itself. One that was not read any further
+// dies of that, sooner or later, and ran until then.
 func (s *stdio) ended() error {
 	if s.process == nil {
 		return s.failed
 	}
 	select {
 	case <-s.process.Exited():
+		if s.process.flooded.Load() {
+			return nil
+		}
 		return s.process.ended()
 	default:
 		return nil
