@@ -40,8 +40,20 @@ func (*restless) RollUp(context.Context, time.Time) (bool, error) { return false
 // happens several times a second.
 func ticksOf(t *testing.T, wanted schema.Subject[feed.Kind], within time.Duration) (ticks []time.Duration, all string) {
 	t.Helper()
+	follow(t, &restless{}, within, func(ctx context.Context, subscription *feed.Subscription) {
+		told := &clocked{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
+		(&stream{w: told, wanted: wanted, tick: tickTime}).run(ctx, subscription)
+		ticks, all = told.ticks, told.Body.String()
+	})
+	return ticks, all
+}
+
+// follow lets somebody listen to what a server reads of a store, for some time of a
+// clock of its own.
+func follow(t *testing.T, store feed.Store, within time.Duration, listen func(context.Context, *feed.Subscription)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		follower := feed.NewFollower(feed.Options{Store: &restless{}, Now: time.Now})
+		follower := feed.NewFollower(feed.Options{Store: store, Now: time.Now})
 		ctx, stop := context.WithTimeout(t.Context(), within)
 		defer stop()
 		var ran sync.WaitGroup
@@ -52,12 +64,9 @@ func ticksOf(t *testing.T, wanted schema.Subject[feed.Kind], within time.Duratio
 			t.Fatal(err)
 		}
 		defer subscription.Close()
-		told := &clocked{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
-		(&stream{w: told, wanted: wanted, tick: tickTime}).run(ctx, subscription)
+		listen(ctx, subscription)
 		ran.Wait()
-		ticks, all = told.ticks, told.Body.String()
 	})
-	return ticks, all
 }
 
 // clocked notes when it is told of a tick.
@@ -142,30 +151,19 @@ func TestEvents_tellASilentClientThatTheServerIsThere(t *testing.T) {
 	const rounds = 4
 	asked := map[bool]int64{}
 	for _, listens := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			store := &quiet{}
-			follower := feed.NewFollower(feed.Options{Store: store, Now: time.Now})
-			ctx, stop := context.WithTimeout(t.Context(), rounds*tickTime+time.Second)
-			defer stop()
-			var ran sync.WaitGroup
-			ran.Go(func() { _ = follower.Run(ctx) })
-			synctest.Wait()
-			subscription, err := follower.Subscribe(nil)
-			if err != nil {
-				t.Fatal(err)
+		store := &quiet{}
+		follow(t, store, rounds*tickTime+time.Second, func(ctx context.Context, subscription *feed.Subscription) {
+			if !listens {
+				return
 			}
-			defer subscription.Close()
 			told := &spaced{ResponseRecorder: httptest.NewRecorder(), last: time.Now()}
-			if listens {
-				(&stream{w: told, tick: tickTime}).run(ctx, subscription)
-			}
-			ran.Wait()
-			asked[listens] = store.asked.Load()
+			(&stream{w: told, tick: tickTime}).run(ctx, subscription)
 			all := told.Body.String()
-			if beats, ticks := strings.Count(all, "event: beat\ndata: {}\n\n"), strings.Count(all, "event: tick\n"); listens && (beats != rounds*5 || ticks != rounds || told.longest != beatTime) {
+			if beats, ticks := strings.Count(all, "event: beat\ndata: {}\n\n"), strings.Count(all, "event: tick\n"); beats != rounds*5 || ticks != rounds || told.longest != beatTime {
 				t.Errorf("who listens hears %d beats and %d ticks, and nothing for %v", beats, ticks, told.longest)
 			}
 		})
+		asked[listens] = store.asked.Load()
 	}
 	if asked[true] > asked[false]+rounds { // Beats and ticks are 24.
 		t.Errorf("the store is asked %d times while one listens, and %d times while nobody does", asked[true], asked[false])
