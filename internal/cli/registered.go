@@ -63,7 +63,7 @@ func (f registryFlags) load(p *process) (*config.Config, error) {
 	if err == nil && loaded.File == "" {
 		err = fault.New(fault.NotFound, "there is no configuration file that registers components: looked for %s",
 			strings.Join(config.Places(p.Getenv), " and ")).
-			WithHint("Name the file with --config.")
+			WithHint(`Name the file with --config, or write one, such as: components: {tracker: {kind: mcp_server, url: "http://127.0.0.1:8080"}}`)
 	}
 	if coded, ok := fault.Of(err); ok && coded.Code == fault.InvalidArgument {
 		err = coded.WithHint("%s A countersign serve that runs goes on with the file as it was before.", coded.Hint)

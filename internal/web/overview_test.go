@@ -61,7 +61,7 @@ func TestOverview_saysFirstWhatWasRefused(t *testing.T) {
 // A server takes up no file that is written beside it: /components says so, and so does
 // the page of runs.
 func TestRuns_sayHowAServerWithoutAFileComesToOne(t *testing.T) {
-	const restart = "End this server, and start it with the file"
+	const restart = "End this server, and start it again with"
 	looked := web.Source{LookedFor: []string{"/home/ada/countersign.yaml"}}
 	for _, address := range []string{"/components", "/runs"} {
 		for source, wanted := range map[string]string{"": restart, "/srv/runs.yaml": "this server reads <code><bdi>/srv/runs.yaml</bdi></code>"} {
