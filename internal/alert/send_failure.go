@@ -86,7 +86,7 @@ func hintOfStatus(code int) string {
 		return "It asks not to be told any more: remove it from the configuration, or correct its url."
 	case code == http.StatusTooManyRequests:
 		return "It is asked again later, and less often; see what else it is sent."
-	case code == http.StatusProxyAuthRequired, code < http.StatusInternalServerError:
+	case code < http.StatusInternalServerError:
 		return "Look in the log of the receiver, and check that it takes messages of this form: a template makes another."
 	}
 	return hintLog

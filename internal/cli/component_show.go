@@ -71,7 +71,7 @@ func componentText(view *registry.ComponentView, target, flags string, now time.
 // before anything else is read of it.
 func unregistered(out *strings.Builder, view *registry.ComponentView, paint painter) {
 	if view.Unregistered {
-		row(out, paint, "hint", "It is no longer registered, so nothing probes it. All below is of before; to have it probed, name it in the configuration file again.")
+		row(out, paint, "hint", "The configuration file does not name it. All below is of when it was named; to have it probed, name it in the configuration file again.")
 		out.WriteString("\n")
 	}
 }

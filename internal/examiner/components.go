@@ -171,6 +171,7 @@ func (e *Examiner) Component(ctx context.Context, name string) (registry.Compone
 	switch {
 	case none == nil:
 		view.Reading, view.Slots = one.read(known, now), one.slots
+		// What is known of another definition is not of this one.
 		known = known.Register(one.registration, known.Standing.RegisteredAt)
 		if view.Drift, err = e.drift(ctx, known.AcceptedDigest, known.ToolsDigest, nil); err != nil {
 			return registry.ComponentView{}, err

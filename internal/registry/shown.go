@@ -62,7 +62,7 @@ type RunSlotView struct {
 // RunView is a run as it is told. Preflights are the newest first.
 type RunView struct {
 	Run string `json:"run"`
-	// Unregistered says that no configuration names it any more: it has no slots, and
+	// Unregistered says that the configuration does not name it: it has no slots, and
 	// its preflights are what was kept.
 	Unregistered bool `json:"unregistered,omitempty"`
 
